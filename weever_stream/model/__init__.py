@@ -1,0 +1,1 @@
+"""What the product talks about: rules, values, changes, violations and errors."""

@@ -1,0 +1,1 @@
+"""Rules: predicates, constraints, the rule language and the reasoning about rules."""
