@@ -1,21 +1,21 @@
 """The LT-tree: a sorted index that answers "which ids have a smaller value" with a few unions.
 
 The paper keeps the ids of a left subtree in each node of a red-black tree. This one is flat. Sorted values stand in
-blocks, blocks stand in groups, and both levels carry running unions:
+blocks, blocks stand in groups, and each group carries the running union of all groups before it:
 
-    smaller(v) = ids in earlier groups | ids in earlier blocks of its group | ids before v in its block
+    smaller(v) = ids in earlier groups | ids of each earlier block of its group | ids before v in its block
 
-so a query is one union of two sets and a few ids more, and a change touches only the later blocks of one group and
-the later groups. A value never spans two blocks. A value with many ids (more than a block's load) keeps them in a set
-of its own, the *crown* of its block; it is always the greatest value there. Costs below count n ids, d distinct
-values, blocks of `load` ids and groups of `fan` blocks; "adds" are single-bit changes of one bitmap.
+so a query is a few unions with small sets, and a change touches one block and the later groups. A value never spans
+two blocks. A value with many ids (more than a block's load) is *crowned*: it is the greatest value of its block, and
+its ids stand only in the block's set, not one by one. Costs below count n ids, d distinct values, blocks of `load`
+ids, groups of `fan` blocks and at most 8 * fan groups (beyond that neighbours are joined and `fan` is doubled).
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from operator import ne
 from typing import Any, NoReturn
@@ -26,14 +26,15 @@ from weever_stream.model.errors import InvariantError
 
 LOAD = 128
 """Ids in a freshly built block; a block is split when it holds more than twice as many."""
-FAN = 32
+FAN = 8
 """Blocks in a freshly built group; a group is split when it holds more than twice as many."""
 
-_FEW = 4
+_FEW = 4  # batches up to this size are single steps
+_WIDE = 8  # groups for each block of a group before the tree is widened
 _EMPTY = BitMap()  # never changed: `x | _EMPTY` is a copy several times faster than `x.copy()`
 
-Piece = tuple[Any, list[Any], "array[int]", BitMap | None]
-"""A block in the making: greatest value, light values, their ids, crown."""
+Piece = tuple[Any, list[Any], "array[int]", BitMap]
+"""A block in the making: greatest value, values that stand one by one, their ids, all ids."""
 
 
 class LTTree:
@@ -49,11 +50,11 @@ class LTTree:
     (3, 10, 50)
     """
 
-    __slots__ = ("_below", "_distinct", "_fan", "_groups", "_load", "_tops", "_until_review", "ids", "nulls")
+    __slots__ = ("_below", "_distinct", "_fan", "_groups", "_load", "_start", "_tops", "_until_review", "ids", "nulls")
 
     def __init__(self, items: Iterable[tuple[int, Any]] = (), *, load: int = LOAD, fan: int = FAN) -> None:
         """Build from (id, value) pairs: one sort and one pass, O(n log n)."""
-        self._load, self._fan = load, fan
+        self._load, self._fan, self._start = load, fan, fan
         self._groups: list[_Group] = []
         self._tops: list[Any] = []
         self._below: list[BitMap] = []
@@ -87,7 +88,7 @@ class LTTree:
     # -- questions ----------------------------------------------------------------------------------------------
 
     def smaller(self, value: Any) -> BitMap:
-        """Ids whose value is smaller; the caller owns the set. One union and at most 2 * load ids more.
+        """Ids whose value is smaller; the caller owns the set. O(log d) compares, O(fan) unions with small sets.
 
         >>> LTTree(enumerate("bca")).smaller("c")
         BitMap([0, 2])
@@ -97,14 +98,14 @@ class LTTree:
             return self.ids | _EMPTY
         group = self._groups[g]
         b = bisect_left(group.tops, value)
-        result = self._below[g] | group.before[b]
+        result = self._union(g, b)
         k = bisect_left(group.values[b], value)
         if k:
             result.update(group.ids[b][:k])
         return result
 
     def smaller_or_equal(self, value: Any) -> BitMap:
-        """Ids whose value is smaller or equal; the caller owns the set. As `smaller`, and the crown's union.
+        """Ids whose value is smaller or equal; the caller owns the set. Costs as `smaller`.
 
         >>> LTTree(enumerate("bca")).smaller_or_equal("b")
         BitMap([0, 2])
@@ -114,13 +115,22 @@ class LTTree:
             return self.ids | _EMPTY
         group = self._groups[g]
         b = bisect_left(group.tops, value)
-        result = self._below[g] | group.before[b]
+        if group.tops[b] == value:
+            return self._union(g, b + 1)
+        result = self._union(g, b)
         k = bisect_right(group.values[b], value)
         if k:
             result.update(group.ids[b][:k])
-        crown = group.crowns[b]
-        if crown is not None and group.tops[b] == value:
-            result |= crown
+        return result
+
+    def _union(self, g: int, b: int) -> BitMap:
+        """A fresh set of all ids before block b of group g."""
+        if not b:
+            return self._below[g] | _EMPTY
+        members = self._groups[g].members
+        result = self._below[g] | members[0]
+        for block in members[1:b]:
+            result |= block
         return result
 
     def equal(self, value: Any) -> BitMap:
@@ -154,10 +164,10 @@ class LTTree:
             group = self._groups[g]
             b = bisect_left(group.tops, value)
             if g != at_group:
-                smaller = self._below[g] | group.before[b]
-                done = 0
+                smaller, done = self._union(g, b), 0
             elif b != at_block:
-                smaller |= group.before[b]
+                for block in group.members[at_block:b]:
+                    smaller |= block
                 done = 0
             k = bisect_left(group.values[b], value, done)
             if k > done:
@@ -168,7 +178,7 @@ class LTTree:
     # -- changes ------------------------------------------------------------------------------------------------
 
     def insert(self, id_: int, value: Any) -> None:
-        """Add one id that is not held yet. O(log d), about fan adds in its group and one for each later group."""
+        """Add one id that is not held yet. O(log d) compares, O(load) moved, a bit set for each later group."""
         if id_ in self.ids or id_ in self.nulls:
             self._broken(f"id {id_} is already held")
         if value is None:
@@ -180,13 +190,12 @@ class LTTree:
         group = self._groups[g]
         b = bisect_left(group.tops, value)
         self._distinct += group.put(b, id_, value)
-        for before in group.before[b + 1 :]:
-            before.add(id_)
         for below in self._below[g + 1 :]:
             below.add(id_)
         self.ids.add(id_)
         if len(group.values[b]) > 2 * self._load:
             self._split(g)
+            self._widen()
 
     def delete(self, id_: int, value: Any) -> None:
         """Remove one id held with this value; InvariantError if it is not. Costs as `insert`."""
@@ -201,12 +210,11 @@ class LTTree:
         group = self._groups[g]
         b = bisect_left(group.tops, value)
         self._distinct -= group.take(b, id_, value)
-        for before in group.before[b + 1 :]:
-            before.discard(id_)
         for below in self._below[g + 1 :]:
             below.discard(id_)
         self.ids.remove(id_)
-        self._tidy(g, b)
+        group.tidy(b)
+        self._tidy(g)
         self._review(1)
 
     def insert_many(self, ids: Sequence[int], values: Sequence[Any]) -> None:
@@ -252,7 +260,6 @@ class LTTree:
                 self.delete(ids[i], values[i])
         else:
             self._delete_sorted([values[i] for i in order], gone)
-            self.ids -= gone_set
             self._review(len(order))
 
     # -- keeping shape ------------------------------------------------------------------------------------------
@@ -261,58 +268,59 @@ class LTTree:
         """One pass over the groups; what went into earlier groups is added to each later union at once."""
         if not self._tops or values[-1] > self._tops[-1]:
             self._reach(values[-1])
-        seen, start = BitMap(), 0
-        for g in range(bisect_left(self._tops, values[0]), len(self._groups)):
-            if start:
-                self._below[g] |= seen
-            stop = bisect_right(values, self._tops[g], start)
-            if stop > start:
-                self._distinct += self._groups[g].put_sorted(values, ids, start, stop)
-                seen.update(ids[start:stop])
-                start = stop
-        self.ids |= seen
-        for g in reversed(range(len(self._groups))):
-            if self._groups[g].widest() > 2 * self._load:
-                self._split(g)
+        touched = []
+        for g, start, stop in self._shares(values):
+            self._distinct += self._groups[g].put_sorted(values, ids, start, stop)
+            touched.append((g, ids[start:stop]))
+        self.ids |= self._carry(touched, BitMap.__ior__)
+        for g, _ in reversed(touched):
+            self._split(g)
+        self._widen()
 
     def _delete_sorted(self, values: list[Any], ids: array[int]) -> None:
-        """The same pass for a delete; emptied blocks go at its end, from the back so that places stay true."""
-        seen, start = BitMap(), 0
-        first = bisect_left(self._tops, values[0])
-        for g in range(first, len(self._groups)):
-            if start:
-                self._below[g] -= seen
+        """The same pass for a delete. Emptied groups go at its end, from the back so that places stay true."""
+        if values[-1] > self._tops[-1]:
+            self._broken(f"id {ids[-1]} is not held with value {values[-1]!r}")
+        touched = []
+        for g, start, stop in self._shares(values):
+            self._distinct -= self._groups[g].take_sorted(values, ids, start, stop)
+            touched.append((g, ids[start:stop]))
+        self.ids -= self._carry(touched, BitMap.__isub__)
+        for g, _ in reversed(touched):
+            self._tidy(g)
+
+    def _shares(self, values: list[Any]) -> Iterator[tuple[int, int, int]]:
+        """Which stretch of the sorted values falls into which group: (group, start, stop)."""
+        g = start = 0
+        while start < len(values):
+            g = bisect_left(self._tops, values[start], g)
             stop = bisect_right(values, self._tops[g], start)
-            if stop > start:
-                self._distinct -= self._groups[g].take_sorted(values, ids, start, stop)
-                seen.update(ids[start:stop])
-                start = stop
-        if start < len(values):
-            self._broken(f"id {ids[start]} is not held with value {values[start]!r}")
-        for g in reversed(range(first, len(self._groups))):
-            for b in reversed(range(len(self._groups[g].tops))):
-                self._tidy(g, b)
+            yield g, start, stop
+            start = stop
+
+    def _carry(self, touched: list[tuple[int, array[int]]], change: Callable[[BitMap, BitMap], BitMap]) -> BitMap:
+        """Bring what changed in each group into the running unions after it; all ids that changed."""
+        seen = BitMap()
+        ends = [g for g, _ in touched[1:]] + [len(self._groups) - 1]
+        for (g, ids), end in zip(touched, ends, strict=True):
+            seen.update(ids)
+            for later in range(g + 1, end + 1):
+                self._below[later] = change(self._below[later], seen)
+        return seen
 
     def _reach(self, value: Any) -> None:
         """Make the last block take a value greater than all others: raise its top, or open a block after a crown."""
         if not self._groups:
             self._groups, self._tops, self._below = [_Group()], [value], [BitMap()]
         group = self._groups[-1]
-        if not group.tops or group.crowns[-1] is not None:
-            group.append((value, [], array("I"), None), self.ids - self._below[-1])
+        if not group.tops or group.crowned(-1):
+            group.append((value, [], array("I"), BitMap()))
             self._split_group(len(self._groups) - 1)
         self._groups[-1].tops[-1] = self._tops[-1] = value
 
-    def _tidy(self, g: int, b: int) -> None:
-        """After a delete: drop the block if nothing is left in it, and its group with it; else correct its top."""
+    def _tidy(self, g: int) -> None:
+        """After a delete: drop the group if nothing is left in it, else correct its top. O(1), or O(groups)."""
         group = self._groups[g]
-        values = group.values[b]
-        if group.crowns[b] is not None:
-            return
-        if values:
-            group.tops[b] = values[-1]
-        else:
-            group.drop(b)
         if group.tops:
             self._tops[g] = group.tops[-1]
         else:
@@ -327,14 +335,27 @@ class LTTree:
         self._split_group(g)
 
     def _split_group(self, g: int) -> None:
-        """Cut a group of more than 2 * fan blocks until none is longer; O(blocks) unions of one group."""
-        while len(self._groups[g].tops) > 2 * self._fan:
-            left = self._groups[g]
-            lower, right = left.halve()
-            self._groups.insert(g + 1, right)
-            self._tops[g : g + 1] = [left.tops[-1], right.tops[-1]]
-            self._below.insert(g + 1, self._below[g] | lower)
-            self._split_group(g + 1)
+        """Cut a group of more than 2 * fan blocks into groups of fan. O(fan) unions."""
+        long = self._groups[g]
+        if len(long.tops) <= 2 * self._fan:
+            return
+        parts = [long.part(b, b + self._fan) for b in range(0, len(long.tops), self._fan)]
+        below = [self._below[g]]
+        for part in parts[:-1]:
+            below.append(BitMap.union(below[-1], *part.members))
+        self._groups[g : g + 1] = parts
+        self._tops[g : g + 1] = [part.tops[-1] for part in parts]
+        self._below[g : g + 1] = below
+
+    def _widen(self) -> None:
+        """Join neighbours while there are too many groups. O(groups), each time the tree has grown fourfold."""
+        while len(self._groups) > _WIDE * self._fan:
+            self._fan *= 2
+            for left, right in zip(self._groups[::2], self._groups[1::2], strict=False):
+                left.join(right)
+            self._groups = self._groups[::2]
+            self._below = self._below[::2]
+            self._tops = [group.tops[-1] for group in self._groups]
 
     def _review(self, deleted: int) -> None:
         """Rebuild if deletes left mostly empty blocks. Asked once per n/2 deletes, so it costs O(1) a delete."""
@@ -355,21 +376,16 @@ class LTTree:
 
     def _build(self, values: list[Any], ids: array[int]) -> None:
         """Lay out sorted values and their ids in full blocks and groups. O(n)."""
-        self._groups, self._tops, self._below = [], [], []
+        everything = _Group()
+        for piece in _pieces(values, ids, self._load):
+            everything.append(piece)
+        self._fan = self._start
+        while len(everything.tops) > _WIDE * self._fan * self._fan:
+            self._fan *= 2
+        self._groups, self._tops, self._below = [everything], everything.tops[-1:], [BitMap()]
+        self._split_group(0)
+        self.ids, self._distinct = BitMap(ids), _distinct(values)
         self._until_review = max(8 * self._load, len(ids) // 2)
-        below, inside = BitMap(), BitMap()
-        for number, piece in enumerate(_pieces(values, ids, self._load)):
-            if number % self._fan == 0:
-                below |= inside
-                self._groups.append(_Group())
-                self._tops.append(piece[0])
-                self._below.append(below | _EMPTY)
-                inside = BitMap()
-            self._groups[-1].append(piece, inside | _EMPTY)
-            self._tops[-1] = piece[0]
-            inside |= _members(piece[2], piece[3])
-        self.ids = BitMap(ids)
-        self._distinct = _distinct(values)
 
     # -- invariants ---------------------------------------------------------------------------------------------
 
@@ -395,7 +411,7 @@ class LTTree:
             self._require(self._below[g] == below, f"running union of group {g}")
             problem = group.problem(2 * self._load)
             self._require(problem is None, f"group {g}: {problem}")
-            below |= group.members()
+            below = BitMap.union(below, *group.members)
 
     def _flat(self) -> tuple[list[Any], array[int]]:
         values: list[Any] = []
@@ -414,51 +430,70 @@ class LTTree:
 
 
 class _Group:
-    """Up to 2 * fan blocks, as parallel lists; `before[b]` is the union of the group's blocks before b."""
+    """Up to 2 * fan blocks, as parallel lists: greatest value, values and their ids one by one, set of all ids."""
 
-    __slots__ = ("before", "crowns", "ids", "tops", "values")
+    __slots__ = ("ids", "members", "tops", "values")
 
     def __init__(self) -> None:
         self.tops: list[Any] = []
-        self.before: list[BitMap] = []
         self.values: list[list[Any]] = []
         self.ids: list[array[int]] = []
-        self.crowns: list[BitMap | None] = []
+        self.members: list[BitMap] = []
 
     def __repr__(self) -> str:
-        blocks = zip(self.tops, self.values, self.crowns, strict=True)
-        return ", ".join(f"<={top!r}: {len(v)}+{len(c or ())}" for top, v, c in blocks)[:400]
+        blocks = zip(self.tops, self.ids, self.members, strict=True)
+        return ", ".join(f"<={top!r}: {len(ids)} of {len(members)}" for top, ids, members in blocks)[:400]
 
-    def append(self, piece: Piece, before: BitMap) -> None:
-        """Add a block at the end; `before` becomes the group's. O(1)."""
-        top, values, ids, crown = piece
+    def crowned(self, b: int) -> bool:
+        """Does the set of block b hold more ids than stand one by one?"""
+        return len(self.members[b]) > len(self.ids[b])
+
+    def append(self, piece: Piece) -> None:
+        """Add a block at the end. O(1)."""
+        top, values, ids, members = piece
         self.tops.append(top)
         self.values.append(values)
         self.ids.append(ids)
-        self.crowns.append(crown)
-        self.before.append(before)
+        self.members.append(members)
 
     def drop(self, b: int) -> None:
         """Forget a block. O(fan)."""
-        del self.tops[b], self.before[b], self.values[b], self.ids[b], self.crowns[b]
+        del self.tops[b], self.values[b], self.ids[b], self.members[b]
+
+    def part(self, start: int, stop: int) -> _Group:
+        """A new group of some of the blocks."""
+        part = _Group()
+        part.tops, part.values = self.tops[start:stop], self.values[start:stop]
+        part.ids, part.members = self.ids[start:stop], self.members[start:stop]
+        return part
+
+    def join(self, right: _Group) -> None:
+        """Take over the blocks of the next group."""
+        self.tops += right.tops
+        self.values += right.values
+        self.ids += right.ids
+        self.members += right.members
 
     def equal(self, b: int, value: Any) -> BitMap:
         """A fresh set of the ids in block b with this value."""
-        crown = self.crowns[b]
-        if crown is not None and self.tops[b] == value:
-            return crown | _EMPTY
         values = self.values[b]
         low = bisect_left(values, value)
         high = bisect_right(values, value, low)
-        return BitMap(self.ids[b][low:high]) if high > low else BitMap()
+        if high > low:
+            return BitMap(self.ids[b][low:high])
+        return self.crown(b) if self.tops[b] == value else BitMap()
+
+    def crown(self, b: int) -> BitMap:
+        """A fresh set of the ids that stand only in the set of block b."""
+        return self.members[b] - BitMap(self.ids[b]) if self.ids[b] else self.members[b] | _EMPTY
 
     def put(self, b: int, id_: int, value: Any) -> bool:
-        """Add an id to block b, not to the running unions; is the value new? O(load) moved, O(log load) compared."""
-        crown = self.crowns[b]
-        if crown is not None and self.tops[b] == value:
-            crown.add(id_)
+        """Add an id to block b; is the value new? O(load) moved, O(log load) compared."""
+        values, members = self.values[b], self.members[b]
+        if self.tops[b] == value and len(members) > len(values):
+            members.add(id_)
             return False
-        values = self.values[b]
+        members.add(id_)
         place = bisect_right(values, value)
         known = place > 0 and values[place - 1] == value
         values.insert(place, value)
@@ -466,117 +501,88 @@ class _Group:
         return not known
 
     def take(self, b: int, id_: int, value: Any) -> bool:
-        """Remove an id from block b, not from the running unions; was it the value's last? Costs as `put`."""
-        crown = self.crowns[b]
-        if crown is not None and self.tops[b] == value:
-            return self._take_crown(b, crown, id_)
-        values = self.values[b]
+        """Remove an id from block b; was it the value's last? Costs as `put`."""
+        values, ids = self.values[b], self.ids[b]
         low = bisect_left(values, value)
         high = bisect_right(values, value, low)
+        if low == high and self.tops[b] == value:
+            return self._take_crown(b, id_)
         try:
-            place = self.ids[b].index(id_, low, high)
+            place = ids.index(id_, low, high)
         except ValueError:
             raise InvariantError(f"id {id_} is not held with value {value!r}") from None
-        del values[place], self.ids[b][place]
+        del values[place], ids[place]
+        self.members[b].remove(id_)
         return high - low == 1
 
-    def _take_crown(self, b: int, crown: BitMap, id_: int) -> bool:
-        if id_ not in crown:
+    def _take_crown(self, b: int, id_: int) -> bool:
+        members, ids = self.members[b], self.ids[b]
+        if id_ not in members or id_ in ids:
             raise InvariantError(f"id {id_} is not held with value {self.tops[b]!r}")
-        crown.remove(id_)
-        if crown:
-            return False
-        self.crowns[b] = None
-        return True
+        members.remove(id_)
+        return len(members) == len(ids)
 
     def put_sorted(self, values: list[Any], ids: array[int], start: int, stop: int) -> int:
-        """Add values[start:stop], ascending, and correct the running unions; how many values are new?"""
-        seen, first, new = BitMap(), start, 0
-        for b in range(bisect_left(self.tops, values[start]), len(self.tops)):
-            if start > first:
-                self.before[b] |= seen
-            end = bisect_right(values, self.tops[b], start, stop) if start < stop else start
-            if end > start:
-                for i in range(start, end):
-                    new += self.put(b, ids[i], values[i])
-                seen.update(ids[start:end])
-                start = end
+        """Add values[start:stop], ascending; how many values are new?"""
+        b = new = 0
+        for i in range(start, stop):
+            b = bisect_left(self.tops, values[i], b)
+            new += self.put(b, ids[i], values[i])
         return new
 
     def take_sorted(self, values: list[Any], ids: array[int], start: int, stop: int) -> int:
-        """Remove values[start:stop], ascending, and correct the running unions; how many values are gone?"""
-        seen, first, gone = BitMap(), start, 0
-        for b in range(bisect_left(self.tops, values[start]), len(self.tops)):
-            if start > first:
-                self.before[b] -= seen
-            end = bisect_right(values, self.tops[b], start, stop) if start < stop else start
-            if end > start:
-                for i in range(start, end):
-                    gone += self.take(b, ids[i], values[i])
-                seen.update(ids[start:end])
-                start = end
+        """Remove values[start:stop], ascending, and tidy up; how many values are gone?"""
+        b = gone = 0
+        touched = set()
+        for i in range(start, stop):
+            b = bisect_left(self.tops, values[i], b)
+            gone += self.take(b, ids[i], values[i])
+            touched.add(b)
+        for b in sorted(touched, reverse=True):
+            self.tidy(b)
         return gone
 
-    def widest(self) -> int:
-        """Number of light ids in the fullest block."""
-        return max(map(len, self.values))
+    def tidy(self, b: int) -> None:
+        """After a delete: drop the block if nothing is left in it, else correct its top. O(1), or O(fan)."""
+        if not self.members[b]:
+            self.drop(b)
+        elif not self.crowned(b):
+            self.tops[b] = self.values[b][-1]
 
     def split(self, b: int, load: int) -> None:
-        """Cut a block that is too wide into pieces of about `load` ids; its crown stays with the last."""
+        """Cut a block that is too wide into pieces of about `load` ids; its crown follows as a block of its own."""
         pieces = list(_pieces(self.values[b], self.ids[b], load))
-        crown = self.crowns[b]
-        if crown is not None and pieces[-1][3] is None:
-            pieces[-1] = (self.tops[b], *pieces[-1][1:3], crown)
-        elif crown is not None:
-            pieces.append((self.tops[b], [], array("I"), crown))
-        before = [self.before[b]]
-        for _, _, ids, piece_crown in pieces[:-1]:
-            before.append(before[-1] | _members(ids, piece_crown))
-        tops, values, arrays, crowns = zip(*pieces, strict=True)
-        self.tops[b : b + 1], self.values[b : b + 1], self.ids[b : b + 1] = tops, values, arrays
-        self.crowns[b : b + 1], self.before[b : b + 1] = crowns, before
-
-    def halve(self) -> tuple[BitMap, _Group]:
-        """Cut the second half off; (ids that stay, new group)."""
-        middle = len(self.tops) // 2
-        right = _Group()
-        stay = self.before[middle]
-        right.before = [before - stay for before in self.before[middle:]]
-        del self.before[middle:]
-        for name in ("tops", "values", "ids", "crowns"):
-            mine = getattr(self, name)
-            setattr(right, name, mine[middle:])
-            del mine[middle:]
-        return stay, right
-
-    def members(self) -> BitMap:
-        """All ids of the group, as a fresh set."""
-        return self.before[-1] | _members(self.ids[-1], self.crowns[-1])
+        if self.crowned(b):
+            pieces.append((self.tops[b], [], array("I"), self.crown(b)))
+        cut = _Group()
+        for piece in pieces:
+            cut.append(piece)
+        self.tops[b : b + 1], self.values[b : b + 1] = cut.tops, cut.values
+        self.ids[b : b + 1], self.members[b : b + 1] = cut.ids, cut.members
 
     def flatten(self, values: list[Any], ids: array[int]) -> None:
         """Append all values, ascending, and their ids. O(ids)."""
-        for b, crown in enumerate(self.crowns):
+        for b, top in enumerate(self.tops):
             values += self.values[b]
             ids += self.ids[b]
-            if crown is not None:
-                values += [self.tops[b]] * len(crown)
+            if self.crowned(b):
+                crown = self.crown(b)
+                values += [top] * len(crown)
                 ids.extend(crown)
 
     def problem(self, limit: int) -> str | None:
-        """What is wrong with the blocks, if anything: sizes, tops, crowns, running unions."""
-        seen = BitMap()
-        for b, (top, values, ids, crown) in enumerate(zip(self.tops, self.values, self.ids, self.crowns, strict=True)):
-            if len(values) != len(ids) or len(values) > limit:
-                return f"block {b} has {len(values)} values and {len(ids)} ids"
-            if not values and not crown:
-                return f"block {b} is empty"
-            if crown is None and values[-1] != top:
+        """What is wrong with the blocks, if anything: sizes, tops, crowns, sets."""
+        for b, (top, values, ids, members) in enumerate(
+            zip(self.tops, self.values, self.ids, self.members, strict=True)
+        ):
+            if len(values) != len(ids) or len(values) > limit or not members:
+                return f"block {b} has {len(values)} values, {len(ids)} ids, {len(members)} members"
+            if not BitMap(ids) <= members:
+                return f"set of block {b} lacks {BitMap(ids) - members}"
+            if not self.crowned(b) and values[-1] != top:
                 return f"top of block {b} is {top!r}, its last value {values[-1]!r}"
-            if crown is not None and (not crown or (values and not values[-1] < top)):
-                return f"crown of block {b}"
-            if self.before[b] != seen:
-                return f"running union of block {b}"
-            seen |= _members(ids, crown)
+            if self.crowned(b) and values and not values[-1] < top:
+                return f"crown of block {b} is not its greatest value"
         return None
 
 
@@ -589,10 +595,6 @@ def _ascending(values: Sequence[Any]) -> tuple[list[int], list[int]]:
     return sorted(places, key=values.__getitem__), nulls
 
 
-def _members(ids: array[int], crown: BitMap | None) -> BitMap:
-    return BitMap(ids) if crown is None else BitMap(ids) | crown
-
-
 def _distinct(values: list[Any]) -> int:
     """Number of distinct values in a sorted list. O(n)."""
     return sum(map(ne, values, values[1:])) + 1 if values else 0
@@ -601,8 +603,8 @@ def _distinct(values: list[Any]) -> int:
 def _pieces(values: list[Any], ids: array[int], load: int) -> Iterator[Piece]:
     """Cut sorted values into even blocks of about `load` ids; a value with more ids becomes a crown. O(n).
 
-    >>> [(top, light, crown) for top, light, _, crown in _pieces([1, 2, 2, 2, 2, 3], array("I", range(6)), 2)]
-    [(2, [1], BitMap([1, 2, 3, 4])), (3, [3], None)]
+    >>> [piece[:2] for piece in _pieces([1, 2, 2, 2, 2, 3], array("I", range(6)), 2)]
+    [(2, [1]), (3, [3])]
     """
     size = -(-len(values) // max(1, round(len(values) / load)))
     start = 0
@@ -612,9 +614,9 @@ def _pieces(values: list[Any], ids: array[int], load: int) -> Iterator[Piece]:
         low = bisect_left(values, top, start, cut)
         high = bisect_right(values, top, cut)
         if high - low > size:
-            yield top, values[start:low], ids[start:low], BitMap(ids[low:high])
+            yield top, values[start:low], ids[start:low], BitMap(ids[start:high])
             start = high
             continue
         stop = high if high - start <= 2 * load or low == start else low
-        yield values[stop - 1], values[start:stop], ids[start:stop], None
+        yield values[stop - 1], values[start:stop], ids[start:stop], BitMap(ids[start:stop])
         start = stop

@@ -1,0 +1,240 @@
+"""The shard: signed rows in, signed violations out. The one class that the monitor, the Spark job and tests drive."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weever_stream.engine.domain import Codes, Ids, grown
+from weever_stream.engine.findings import NOBODY, Findings, Label, Pairs, unpacked
+from weever_stream.engine.probe import passes
+from weever_stream.engine.route import Route, RouteSpec
+from weever_stream.engine.table import Key, Table
+from weever_stream.model.errors import InvariantError
+from weever_stream.model.rules.constraint import DenialConstraint, Emit
+from weever_stream.model.rules.predicate import Value
+
+
+@dataclass(frozen=True)
+class Delta:
+    """The net of one batch: keys that are gone, and keys with their new cells (column by column)."""
+
+    removed: Sequence[Key]
+    written: Sequence[Key]
+    cells: Mapping[str, Sequence[Value]]
+
+
+@dataclass
+class Change:
+    """What one batch did to one rule. Row ids as in the shard's table; `u` is NOBODY where a row stands alone."""
+
+    opened: Pairs = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    retracted: Pairs = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    opened_groups: dict[Label, tuple[int, int]] = field(default_factory=dict)
+    retracted_groups: list[Label] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Net violations of a batch. Old cells stay readable until the shard is told to `settle`."""
+
+    changes: Mapping[str, Change]
+    gone: Ids
+    old_rids: Ids
+    old: Mapping[str, Codes]
+
+
+class Shard:
+    """Table, routes and open counts of a set of rules.
+
+    The result of `apply` is the difference between what held before and what holds after, whatever the batch size.
+    """
+
+    def __init__(self, constraints: Sequence[DenialConstraint], names: Sequence[str]) -> None:
+        self.constraints = {constraint.id: constraint for constraint in constraints}
+        self.table = Table(names, constraints)
+        self.singles = [c for c in constraints if c.is_single]
+        self.routes = _routes(self.table, [c for c in constraints if not c.is_single])
+        self.open: Counter[str] = Counter({constraint.id: 0 for constraint in constraints})
+        self.groups: dict[str, Counter[Label]] = {c.id: Counter() for c in constraints if c.emit is Emit.GROUPS}
+        self._degrees: dict[str, NDArray[np.int32]] = {
+            c.id: np.zeros(16, dtype=np.int32) for c in constraints if c.emit is Emit.ROWS
+        }
+
+    def apply(self, delta: Delta) -> Outcome:
+        """Removes and writes rows; answers the net change of every rule. Call `settle` with the outcome afterwards."""
+        table = self.table
+        known = np.array([key in table.ids for key in delta.written], dtype=bool)
+        written, removed = table.allocate(delta.written), table.allocate(delta.removed)
+        new = table.encode(delta.cells)
+        touched = {name: ~known | (codes != self._current(name, written, known)) for name, codes in new.items()}
+        changed = np.logical_or.reduce(list(touched.values())) if touched else ~known
+        old_rids = np.concatenate([removed, written[known & changed]])
+        old = table.image(old_rids)
+        before, after = self._findings(), self._findings()
+        shares = [(route, _share(route, touched, known)) for route in self.routes]
+        for route, share in shares:
+            leaving = np.concatenate([removed, written[share & known]])
+            route.search(leaving, before)
+            route.remove(leaving)
+        self._ask_singles(old_rids, before)
+        table.erase(old_rids)
+        table.write(written[changed], {name: codes[changed] for name, codes in new.items()})
+        for route, share in shares:
+            route.add(written[share])
+            route.search(written[share], after)
+            route.replan()
+        self._ask_singles(written[changed], after)
+        return Outcome(self._net(before, after), removed, old_rids, old)
+
+    def settle(self, outcome: Outcome) -> None:
+        """Ends the batch: old cells are forgotten."""
+        self.table.settle(outcome.gone, outcome.old)
+
+    def scan(self, rule: str, *, chunk: int = 4096) -> Iterator[tuple[Ids, Ids]]:
+        """Every open violation of a rule as arrays of row ids, asked anew; nothing is stored for it."""
+        constraint = self.constraints[rule]
+        listed = {rule: _listing(constraint)}
+        live = self.table.live()
+        for start in range(0, len(live), chunk):
+            found = Findings(self.table, listed)
+            rids = live[start : start + chunk]
+            if constraint.is_single:
+                self._ask_single(constraint, rids, found)
+            else:
+                self._route_of(rule).search(rids, _OnlyRule(rule, found))
+            t, u = unpacked(found.pairs(rule))
+            if constraint.is_symmetric:
+                later = np.isin(t, live[:start]) | np.isin(u, live[:start])
+                t, u = t[~later], u[~later]
+            elif not constraint.is_single:
+                own = np.isin(t, rids)
+                t, u = t[own], u[own]
+            yield t, u
+
+    def _route_of(self, rule: str) -> Route:
+        return next(route for route in self.routes if rule in route.rules)
+
+    def _current(self, name: str, rids: Ids, known: NDArray[np.bool_]) -> Codes:
+        result = np.full(len(rids), -1, dtype=np.int32)
+        result[known] = self.table.columns[name].codes[rids[known]]
+        return result
+
+    def _findings(self) -> Findings:
+        return Findings(self.table, self.constraints)
+
+    def _ask_singles(self, rids: Ids, findings: Findings) -> None:
+        for constraint in self.singles:
+            self._ask_single(constraint, rids, findings)
+
+    def _ask_single(self, constraint: DenialConstraint, rids: Ids, findings: Findings) -> None:
+        image = self.table.image(rids)
+        findings.add_single(constraint.id, rids[passes(self.table, constraint.filters_t, image, len(rids))])
+
+    def _net(self, before: Findings, after: Findings) -> dict[str, Change]:
+        result = {}
+        for rule, constraint in self.constraints.items():
+            self.open[rule] += after.totals[rule] - before.totals[rule]
+            if constraint.emit is Emit.GROUPS:
+                result[rule] = self._net_groups(rule, before.groups[rule], after.groups[rule])
+                continue
+            opened, retracted = after.pairs(rule), before.pairs(rule)
+            if constraint.emit is Emit.ROWS and not constraint.is_single:
+                result[rule] = self._net_rows(rule, opened, retracted)
+            elif constraint.emit is not Emit.COUNTS and (len(opened) or len(retracted)):
+                result[rule] = Change(np.setdiff1d(opened, retracted), np.setdiff1d(retracted, opened))
+        return result
+
+    def _net_rows(self, rule: str, opened: Pairs, retracted: Pairs) -> Change:
+        degrees = self._degrees[rule] = grown(self._degrees[rule], self.table.capacity, 0)
+        gained, lost = np.concatenate(unpacked(opened)), np.concatenate(unpacked(retracted))
+        touched = np.unique(np.concatenate([gained, lost]))
+        had = degrees[touched] > 0
+        np.add.at(degrees, gained, 1)
+        np.subtract.at(degrees, lost, 1)
+        has = degrees[touched] > 0
+        alone = (touched << 32) | NOBODY
+        return Change(alone[has & ~had], alone[had & ~has])
+
+    def _net_groups(self, rule: str, lost: Counter[Label], gained: Counter[Label]) -> Change:
+        groups, change = self.groups[rule], Change()
+        for label in sorted({*lost, *gained}):
+            had = groups[label]
+            groups[label] += gained[label] - lost[label]
+            if not had and groups[label]:
+                change.opened_groups[label] = (groups[label], self.involved(rule, label))
+            elif had and not groups[label]:
+                change.retracted_groups.append(label)
+            if not groups[label]:
+                del groups[label]
+        return change
+
+    def involved(self, rule: str, label: Label) -> int:
+        """How many rows of a group take part in a violation of the rule. Asks each row of the group."""
+        constraint, route = self.constraints[rule], self._route_of(rule)
+        rows = self._rows_of(route, constraint, label)
+        found = Findings(self.table, {rule: _listing(constraint)})
+        route.search(rows, _OnlyRule(rule, found))
+        t, u = unpacked(found.pairs(rule))
+        if not constraint.is_symmetric:
+            inside = np.isin(t, rows)
+            t, u = t[inside], u[inside]
+        return len(np.unique(np.concatenate([t, u])))
+
+    def _rows_of(self, route: Route, constraint: DenialConstraint, label: Label) -> Ids:
+        """The rows that hold a group's values as t."""
+        inside = np.ones(self.table.capacity, dtype=bool)
+        for predicate, value in zip(constraint.equalities, label, strict=True):
+            column = self.table.columns[predicate.columns[0].name]
+            inside &= column.codes[: self.table.capacity] == column.domain.encode([value])[0]
+        return np.flatnonzero(inside & (route.t_side.pid_of[: self.table.capacity] >= 0))
+
+    def check(self) -> None:
+        """Every invariant of the table, the routes and the open counts."""
+        self.table.check()
+        for route in self.routes:
+            route.check()
+        for rule in self.constraints:
+            found = sum(len(t) for t, _ in self.scan(rule))
+            if found != self.open[rule]:
+                raise InvariantError(f"rule {rule}: {self.open[rule]} open violations counted, {found} found")
+
+
+class _OnlyRule:
+    """Passes on the findings of one rule of a route."""
+
+    def __init__(self, rule: str, findings: Findings) -> None:
+        self._rule, self._findings = rule, findings
+
+    def wants_rows(self, rule: str) -> bool:
+        return rule == self._rule
+
+    def add_pairs(self, rule: str, role: object, own: Ids, other: Ids) -> None:
+        if rule == self._rule:
+            self._findings.add_pairs(rule, role, own, other)  # type: ignore[arg-type]
+
+    def add_count(self, rule: str, role: object, own: int, partners: int) -> None:
+        """Counts of other rules are not wanted."""
+
+
+def _listing(constraint: DenialConstraint) -> DenialConstraint:
+    return replace(constraint, emit=Emit.PAIRS)
+
+
+def _share(route: Route, touched: Mapping[str, NDArray[np.bool_]], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The written rows that look different to this route."""
+    result = ~known
+    for name in route.columns:
+        result = result | touched[name]
+    return result
+
+
+def _routes(table: Table, constraints: Sequence[DenialConstraint]) -> list[Route]:
+    by_spec: dict[RouteSpec, list[DenialConstraint]] = defaultdict(list)
+    for constraint in constraints:
+        by_spec[RouteSpec.of(constraint)].append(constraint)
+    return [Route(table, spec, tuple(members)) for spec, members in by_spec.items()]

@@ -1,0 +1,191 @@
+"""The table: the last image of every row, as columns of dictionary codes under dense row ids."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weever_stream.engine.domain import NULL, Codes, Domain, Ids, grown
+from weever_stream.model.errors import InvariantError
+from weever_stream.model.rules.constraint import DenialConstraint
+from weever_stream.model.rules.predicate import Column, Constant, Predicate, Value
+
+Key = Hashable  # the value of a single key column, or the tuple of several
+
+
+class CellColumn:
+    """One column: a code for each row id, and how many rows hold each code."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self.codes: Codes = np.full(16, NULL, dtype=np.int32)
+        self.holders: NDArray[np.int32] = np.zeros(16, dtype=np.int32)
+        self.distinct = 0
+
+    def hold(self, codes: Codes) -> None:
+        self.holders = grown(self.holders, len(self.domain.values), 0)
+        codes = codes[codes >= 0]
+        fresh = np.unique(codes[self.holders[codes] == 0])
+        np.add.at(self.holders, codes, 1)
+        self.distinct += len(fresh)
+
+    def release(self, codes: Codes) -> Codes:
+        """Takes rows away; answers which codes this column holds no longer."""
+        codes = codes[codes >= 0]
+        np.subtract.at(self.holders, codes, 1)
+        gone = np.unique(codes[self.holders[codes] == 0])
+        self.distinct -= len(gone)
+        return gone
+
+
+class Table:
+    """Rows by key. Ids are dense and reused; `write` and `erase` keep dictionaries free of values nobody holds."""
+
+    def __init__(self, names: Iterable[str], constraints: Iterable[DenialConstraint]) -> None:
+        constraints = tuple(constraints)
+        self.domains = _domains(tuple(names), constraints)
+        self.columns: dict[str, CellColumn] = {name: CellColumn(self.domains[name]) for name in names}
+        self.ids: dict[Key, int] = {}
+        self.keys: list[Key] = []
+        self._free: list[int] = []
+        self._pinned: dict[int, set[int]] = {}
+        self._ranks: NDArray[np.int64] = np.full(16, -1, dtype=np.int64)
+        self.constants = {
+            (name, constant): self._pin(name, constant) for name, constant in _constants(constraints)
+        }
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def capacity(self) -> int:
+        """One more than the largest row id in use so far."""
+        return len(self.keys)
+
+    def live(self) -> Ids:
+        return np.sort(np.fromiter(self.ids.values(), dtype=np.int64, count=len(self.ids)))
+
+    def allocate(self, keys: Sequence[Key]) -> Ids:
+        """Row ids of these keys, in order; keys that are not in the table get one, still without a row."""
+        get, found = self.ids.get, []
+        for key in keys:
+            rid = get(key)
+            if rid is None:
+                rid = self.ids[key] = self._new_id(key)
+            found.append(rid)
+        return np.array(found, dtype=np.int64)
+
+    def _new_id(self, key: Key) -> int:
+        if self._free:
+            rid = self._free.pop()
+            self.keys[rid] = key
+            return rid
+        self.keys.append(key)
+        return len(self.keys) - 1
+
+    def encode(self, cells: Mapping[str, Sequence[Value]]) -> dict[str, Codes]:
+        return {name: column.domain.encode(cells[name]) for name, column in self.columns.items()}
+
+    def image(self, rids: Ids) -> dict[str, Codes]:
+        """The codes of these rows, a copy."""
+        return {name: column.codes[rids] for name, column in self.columns.items()}
+
+    def write(self, rids: Ids, image: Mapping[str, Codes]) -> None:
+        """Puts new cells into rows that hold none (new or erased)."""
+        for name, column in self.columns.items():
+            column.codes = grown(column.codes, self.capacity, NULL)
+            column.hold(image[name])
+            column.codes[rids] = image[name]
+
+    def erase(self, rids: Ids) -> None:
+        """Empties rows; their values stay known until `settle`."""
+        for column in self.columns.values():
+            column.release(column.codes[rids])
+            column.codes[rids] = NULL
+
+    def settle(self, gone: Ids, old: Mapping[str, Codes]) -> None:
+        """Ends a batch: forgets the keys of deleted rows and the values that nobody holds any longer."""
+        for rid in gone.tolist():
+            del self.ids[self.keys[rid]]
+            self.keys[rid] = None
+            self._free.append(rid)
+        if len(gone):
+            self._ranks[gone[gone < len(self._ranks)]] = -1
+        for name, codes in old.items():
+            self._forget(self.columns[name].domain, np.unique(codes[codes >= 0]))
+
+    def _forget(self, domain: Domain, codes: Codes) -> None:
+        held = np.zeros(len(codes), dtype=bool)
+        for column in self.columns.values():
+            if column.domain is domain:
+                column.holders = grown(column.holders, len(domain.values), 0)
+                held |= column.holders[codes] > 0
+        pinned = self._pinned.get(id(domain), set())
+        domain.forget(code for code in codes[~held].tolist() if code not in pinned and domain.values[code] is not None)
+
+    def value(self, name: str, rid: int) -> Value:
+        column = self.columns[name]
+        return column.domain.decode(int(column.codes[rid]))
+
+    def rank(self, rids: Ids) -> NDArray[np.int64]:
+        """A number for each row that depends on its key alone: the order in which capped pairs are kept."""
+        self._ranks = grown(self._ranks, self.capacity, -1)
+        for rid in rids[self._ranks[rids] < 0].tolist():
+            self._ranks[rid] = zlib.crc32(repr(self.keys[rid]).encode())
+        return self._ranks[rids]
+
+    def _pin(self, name: str, constant: Constant) -> int:
+        domain = self.domains[name]
+        code = int(domain.encode([constant.value])[0])
+        self._pinned.setdefault(id(domain), set()).add(code)
+        return code
+
+    def check(self) -> None:
+        live = self.live()
+        for domain in {id(d): d for d in self.domains.values()}.values():
+            domain.check()
+        for name, column in self.columns.items():
+            codes = column.codes[live]
+            counts = np.bincount(codes[codes >= 0], minlength=len(column.holders))
+            if not np.array_equal(counts, column.holders) or column.distinct != np.count_nonzero(counts):
+                raise InvariantError(f"table: column {name} counts its values wrongly")
+        if any(self.keys[rid] != key for key, rid in self.ids.items()):
+            raise InvariantError("table: a key and its row id disagree")
+
+
+def _domains(names: tuple[str, ...], constraints: tuple[DenialConstraint, ...]) -> dict[str, Domain]:
+    """One domain for each set of columns that meet in predicates, directly or through others."""
+    parent = {name: name for name in names}
+
+    def root(name: str) -> str:
+        while parent[name] != name:
+            name = parent[name]
+        return name
+
+    ordered = set()
+    for constraint in constraints:
+        for condition in constraint.conditions:
+            touched = [column.name for column in condition.columns]
+            if isinstance(condition, Predicate):
+                for name in touched[1:]:
+                    parent[root(name)] = root(touched[0])
+                if condition.op.is_inequality:
+                    ordered.update(touched)
+    roots = {root(name) for name in ordered}
+    domains = {name: Domain(ordered=name in roots) for name in names if root(name) == name}
+    return {name: domains[root(name)] for name in names}
+
+
+def _constants(constraints: tuple[DenialConstraint, ...]) -> set[tuple[str, Constant]]:
+    found = set()
+    for constraint in constraints:
+        for condition in constraint.conditions:
+            if isinstance(condition, Predicate) and isinstance(condition.right, Constant):
+                assert isinstance(condition.left, Column)
+                found.add((condition.left.name, condition.right))
+    return found
+
+
