@@ -1,0 +1,1 @@
+"""Benchmarks of the engine against the paper's design done plainly and against PostgreSQL: `python -m benchmarks`."""
