@@ -14,7 +14,7 @@ from weever_stream.model.rules.shape import RuleShape
 def make_constraint(
     shape: RuleShape, denied: Sequence[Condition], where: Sequence[Predicate], columns: Columns
 ) -> DenialConstraint:
-    """The rule in normal form. Raises Meaningless where it says nothing."""
+    """The rule in normal form. Raises MeaninglessError where it says nothing."""
     conditions, dropped = normal_form(with_where(denied, where), columns)
     return DenialConstraint(
         id=shape.id,

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from weever_stream.model.errors import Problem, RuleError
 from weever_stream.model.rules.building import make_constraint
 from weever_stream.model.rules.constraint import DenialConstraint
-from weever_stream.model.rules.normal import Meaningless, compare
+from weever_stream.model.rules.normal import MeaninglessError, compare
 from weever_stream.model.rules.parser import Line, RuleSyntaxError, parse_holoclean, parse_paper
 from weever_stream.model.rules.predicate import Condition, Differ, Predicate
 from weever_stream.model.rules.resolve import Resolver
@@ -75,7 +75,7 @@ def _constraint(line: Listed, file: str, taken: set[str], problems: list[Problem
         return _built(parsed, line, file, taken, problems)
     except RuleSyntaxError as error:
         problems.append(_problem(line, error.offset, error.message, file))
-    except Meaningless as error:
+    except MeaninglessError as error:
         problems.append(_problem(line, 0, str(error), file))
     return None
 

@@ -11,7 +11,7 @@ from weever_stream.model.rules.building import dependency, make_constraint, same
 from weever_stream.model.rules.constraint import DenialConstraint, Emit
 from weever_stream.model.rules.holoclean import is_listing, load_listing
 from weever_stream.model.rules.nearest import did_you_mean
-from weever_stream.model.rules.normal import Meaningless, compare
+from weever_stream.model.rules.normal import MeaninglessError, compare
 from weever_stream.model.rules.parser import RuleSyntaxError, parse_deny, parse_fd, parse_where
 from weever_stream.model.rules.predicate import Condition, Predicate
 from weever_stream.model.rules.resolve import Resolver
@@ -152,7 +152,7 @@ class _RuleReader:
             return None
         try:
             constraint = make_constraint(self.shape, denied, where, self.resolver.columns)
-        except Meaningless as error:
+        except MeaninglessError as error:
             self._report(f"rule {self.shape.id}: {error}", form)
             return None
         if constraint.emit is Emit.GROUPS and not constraint.equalities:

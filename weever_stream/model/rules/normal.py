@@ -11,12 +11,12 @@ from weever_stream.model.rules.predicate import Condition, Constant, Differ, Ope
 Conditions = tuple[Condition, ...]
 
 
-class Meaningless(Exception):
+class MeaninglessError(Exception):
     """A rule that no row can violate, or that every row violates. The text says why."""
 
 
 def normal_form(conditions: Sequence[Condition], columns: Columns) -> tuple[Conditions, tuple[Dropped, ...]]:
-    """The conditions that are evaluated, and those that need not be, with the reason. Raises Meaningless."""
+    """The conditions that are evaluated, and those that need not be, with the reason. Raises MeaninglessError."""
     dropped: list[Dropped] = []
     kept = _without_repeats(conditions, dropped)
     _check_meaning(kept, columns)
@@ -79,11 +79,13 @@ def _check_meaning(conditions: Conditions, columns: Columns) -> None:
     if not satisfiable(conditions, columns):
         culprits = core(conditions, columns)
         said = f"{_listed(culprits)} cannot {'both' if len(culprits) == 2 else 'all'} hold"
-        raise Meaningless("it can never be violated: " + (said if len(culprits) > 1 else f"{culprits[0]} never holds"))
+        raise MeaninglessError(
+            "it can never be violated: " + (said if len(culprits) > 1 else f"{culprits[0]} never holds")
+        )
     if all(_always(condition, columns) for condition in conditions):
         who = "every row" if all(condition.rows <= {"t"} for condition in conditions) else "every pair of rows"
         names = ", ".join(dict.fromkeys(column.name for column in required(conditions)))
-        raise Meaningless(f"{who} {f'with a value in {names} ' if names else ''}violates it")
+        raise MeaninglessError(f"{who} {f'with a value in {names} ' if names else ''}violates it")
 
 
 def _always(condition: Condition, columns: Columns) -> bool:
@@ -153,7 +155,7 @@ def _is_single(conditions: Conditions) -> bool:
 def _without_redundant(conditions: Conditions, columns: Columns, dropped: list[Dropped]) -> Conditions:
     symmetric = not _is_single(conditions) and set(mirror(conditions)) == set(conditions)
     kept = conditions
-    for condition in sorted(reversed(conditions), key=_keeping_worth):
+    for condition in sorted(conditions[::-1], key=_keeping_worth):
         orbit = {condition, condition.swapped} if symmetric else {condition}
         rest = tuple(other for other in kept if other not in orbit)
         if condition in kept and rest and all(entails(_grounds(c, rest), c, columns) for c in orbit):
