@@ -8,7 +8,7 @@ blocks, blocks stand in groups, and each group carries the running union of all 
 so a query is a few unions with small sets, and a change touches one block and the later groups. A value never spans
 two blocks. A value with many ids (more than a block's load) is *crowned*: it is the greatest value of its block, and
 its ids stand only in the block's set, not one by one. Costs below count n ids, d distinct values, blocks of `load`
-ids, groups of `fan` blocks and at most 8 * fan groups (beyond that neighbours are joined and `fan` is doubled).
+ids, groups of `fan` blocks and at most 16 * fan groups (beyond that neighbours are joined and `fan` is doubled).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from weever_stream.model.errors import InvariantError
 
 LOAD = 128
 """Ids in a freshly built block; a block is split when it holds more than twice as many."""
-FAN = 8
+FAN = 2
 """Blocks in a freshly built group; a group is split when it holds more than twice as many."""
 
 _FEW = 4  # batches up to this size are single steps
-_WIDE = 8  # groups for each block of a group before the tree is widened
+_WIDE = 16  # groups for each block of a group before the tree is widened
 _EMPTY = BitMap()  # never changed: `x | _EMPTY` is a copy several times faster than `x.copy()`
 
 Piece = tuple[Any, list[Any], "array[int]", BitMap]
