@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from weever_stream import snapshot
 from weever_stream.engine.domain import Ids
 from weever_stream.engine.findings import NOBODY, Pairs, unpacked
 from weever_stream.engine.shard import Change, Delta, Outcome, Shard
 from weever_stream.model.changes import Cause, ChangeReader, Key, ReadChange
-from weever_stream.model.errors import WeeverError
+from weever_stream.model.errors import StateError, WeeverError
 from weever_stream.model.rules.constraint import DenialConstraint, Emit
 from weever_stream.model.rules.predicate import Value
 from weever_stream.model.rules.ruleset import Rules
@@ -77,6 +78,31 @@ class Monitor:
     def check(self) -> None:
         """Checks every index against the table and every count against a new search; raises InvariantError."""
         self.shard.check()
+
+    def save(self) -> bytes:
+        """The monitor's rows and place as versioned bytes; see `load`."""
+        names = self.rules.used_columns
+        table = self.shard.table
+        header = {"batch": self.batch, "columns": list(names), "versions": self._versions()}
+        rows = ((*self.key_tuple(rid), *(table.value(name, rid) for name in names)) for rid in table.ids.values())
+        return snapshot.write(header, rows)
+
+    @staticmethod
+    def load(data: bytes, rules: Rules) -> Monitor:
+        """A monitor as it was saved, under the same rules; raises StateError where bytes or rules do not fit."""
+        header, rows = snapshot.read(data)
+        monitor = Monitor(rules)
+        if header["versions"] != monitor._versions() or header["columns"] != list(rules.used_columns):
+            raise StateError("the monitor was saved under other rules: start anew, or load it with those rules")
+        width = len(rules.key)
+        keys = [row[0] if width == 1 else row[:width] for row in rows]
+        cells = {name: [row[width + at] for row in rows] for at, name in enumerate(rules.used_columns)}
+        monitor.shard.settle(monitor.shard.apply(Delta([], keys, cells)))
+        monitor.batch = header["batch"]
+        return monitor
+
+    def _versions(self) -> dict[str, str]:
+        return {constraint.id: constraint.version for constraint in self.rules}
 
     def _violation(self, rule: str, t: int, u: int) -> Violation:
         first, second = self._oriented(self.rules.by_id[rule], t, u)

@@ -109,18 +109,18 @@ def apply_change(rules: Rules, rows: dict[Key, Row], change: Mapping[str, Any]) 
         raise ValueError(f"unknown op {op!r}")
     key, before, after = (change.get(part) or {} for part in ("key", "before", "after"))
     if op == "delete":
-        rows.pop(_key(rules, key, before, after), None)
+        rows.pop(_key(rules, before, key), None)
         return
-    new = _key(rules, after, key) if rules.key else (len(rows),)
-    old = _key(rules, before, key, after) if rules.key and op == "update" else new
-    last = rows.pop(old, None) if old in rows else rows.get(new)
-    rows[new] = _image(rules, after, last or {}) | dict(zip(rules.key, new, strict=False))
+    new = _key(rules, after, key)
+    old = _key(rules, before, key, after) if op == "update" else new
+    last = rows.pop(old, None) or rows.get(new, {})
+    rows[new] = _image(rules, after, last) | dict(zip(rules.key, new, strict=True))
 
 
 def _key(rules: Rules, *sources: Mapping[str, Any]) -> Key:
     """The key, from the first source that names all of its columns."""
     for source in sources:
-        if rules.key and all(source.get(name) is not None for name in rules.key):
+        if all(source.get(name) is not None for name in rules.key):
             return tuple(_read(rules, name, source[name]) for name in rules.key)
     raise ValueError("no key")
 

@@ -165,4 +165,6 @@ class Domain:
             if self.values[code] != value or (self.ordered and self.keys[code] != order_key(value)):
                 raise InvariantError(f"domain: value {value!r} has code {code}, which stands for {self.values[code]!r}")
         if len(self._codes) - 1 + len(self._free) != len(self.values) or not np.isnan(self.keys[-1]):
-            raise InvariantError(f"domain: {len(self._codes) - 1} codes and {len(self._free)} free of {len(self.values)}")
+            raise InvariantError(
+                f"domain: {len(self._codes) - 1} codes and {len(self._free)} free of {len(self.values)}"
+            )

@@ -120,18 +120,16 @@ class Partition:
         """Holds exactly these rows, and every index agrees with the table."""
         if sorted(self._local) != sorted(rids.tolist()) or sorted(self.ids) != sorted(self._local.values()):
             raise InvariantError(f"partition: holds {sorted(self._local)} instead of {sorted(rids.tolist())}")
-        for index in (*self.hashes.values(), *self.trees.values()):
+        indexes: list[HashIndex | LTTree] = [*self.hashes.values(), *self.trees.values()]
+        for index in indexes:
             index.check()
             if len(index.ids) + len(index.nulls) != len(self._local):
                 raise InvariantError("partition: an index holds another number of rows than the partition")
 
 
-def _operand(
-    operands: Operands, key: tuple[str, str, str], make: Callable[[Any], BitMap], value: Value
-) -> BitMap:
+def _operand(operands: Operands, key: tuple[str, str, str], make: Callable[[Any], BitMap], value: Value) -> BitMap:
     """An operand of this row, made once however many rules ask for it."""
     found = operands.get(key)
     if found is None:
         found = operands[key] = make(value)
     return found
-

@@ -229,7 +229,9 @@ class Route:
         cuts = np.flatnonzero(np.diff(pids[asked])) + 1
         for share in np.split(asked, cuts):
             partition = self._other_side(role).partition(int(pids[share[0]]))
-            rules_of = {int(rids[at]): [r for r in self.schedule.order if r in hopeful and hopeful[r][at]] for at in share}
+            rules_of = {
+                int(rids[at]): [r for r in self.schedule.order if r in hopeful and hopeful[r][at]] for at in share
+            }
             for rid, operands in self._ordered(partition, rids[share], role):
                 self._refine_row(partition, rid, role, rules_of[rid], operands, collector)
 
@@ -286,7 +288,7 @@ class Route:
         own = partition.local(rid)
         alone = self._symmetric[rule] or role == "u"
         if not alone and not collector.wants_rows(rule):
-            collector.add_count(rule, role, rid, len(found) - (own in found))
+            collector.add_count(rule, role, rid, len(found) - (own is not None and own in found))
             return
         other = partition.rows(found)
         keep = other != rid

@@ -80,7 +80,9 @@ def plan(rules: Mapping[str, tuple[Condition, ...]], cardinality: Cardinality) -
     position = {condition: at for at, condition in enumerate(everything)}
     order = sorted(steps, key=lambda rule: (-position[steps[rule][0]] if steps[rule] else 1, rule))
     planned_at = {column.name: cardinality(column.name) for c in everything for column in c.columns}
-    return Schedule(steps, tuple(order), _choose(_candidates(steps, order)), planned_at, _slack(everything, cardinality))
+    return Schedule(
+        steps, tuple(order), _choose(_candidates(steps, order)), planned_at, _slack(everything, cardinality)
+    )
 
 
 def _rank(cardinality: Cardinality) -> Callable[[Condition], tuple[int, int, str]]:
@@ -132,9 +134,8 @@ def _choose(candidates: list[Prefix]) -> tuple[Prefix, ...]:
     for candidate in candidates:
         users = tuple(rule for rule in candidate.users if rule not in taken)
         free = Prefix(candidate.owner, candidate.conditions, users)
-        potential = max(
-            (len(p.conditions) - 1 for p in candidates if candidate.owner in p.users and p.owner not in taken), default=0
-        )
+        rivals = [p for p in candidates if candidate.owner in p.users and p.owner not in taken]
+        potential = max((len(p.conditions) - 1 for p in rivals), default=0)
         if candidate.owner not in taken and users and free.benefit >= max(1, potential):
             chosen.append(free)
             taken |= {candidate.owner, *users}

@@ -6,7 +6,7 @@ minimum or maximum that an inequality cannot pass. They only widen until a parti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,13 +134,13 @@ class Side:
         if after >= 0:
             self._previous[after] = before
 
-    def _tell_partitions(self, rids: Ids, pids: Ids, change: object) -> None:
+    def _tell_partitions(self, rids: Ids, pids: Ids, change: Callable[[Partition, Ids], None]) -> None:
         cuts = np.flatnonzero(pids[1:] != pids[:-1]) + 1
         for share in np.split(np.arange(len(pids)), cuts):
             pid = int(pids[share[0]])
             partition = self.partitions.get(pid)
             if partition is not None:
-                change(partition, rids[share])  # type: ignore[operator]
+                change(partition, rids[share])
                 if not len(partition):
                     del self.partitions[pid]
 
@@ -167,7 +167,7 @@ class Side:
     def may_match(self, probe: Probe, codes: dict[str, Codes], pids: Ids) -> Mask:
         """False where the zone of the partition proves that no row of it can satisfy the probe. O(1) a row."""
         if probe.any_of:
-            return np.logical_or.reduce([self.may_match(part, codes, pids) for part in probe.parts])
+            return np.asarray(np.logical_or.reduce([self.may_match(part, codes, pids) for part in probe.parts]))
         own = codes[probe.own]
         if not probe.op.is_inequality:
             return _may_equal(self._code_zones[probe.other], probe.op, own, pids)

@@ -53,9 +53,7 @@ class Table:
         self._free: list[int] = []
         self._pinned: dict[int, set[int]] = {}
         self._ranks: NDArray[np.int64] = np.full(16, -1, dtype=np.int64)
-        self.constants = {
-            (name, constant): self._pin(name, constant) for name, constant in _constants(constraints)
-        }
+        self.constants = {(name, constant): self._pin(name, constant) for name, constant in _constants(constraints)}
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -187,5 +185,3 @@ def _constants(constraints: tuple[DenialConstraint, ...]) -> set[tuple[str, Cons
                 assert isinstance(condition.left, Column)
                 found.add((condition.left.name, condition.right))
     return found
-
-

@@ -101,9 +101,10 @@ class ColumnType:
 
     def _plain_kinds(self) -> set[type]:
         """Python types whose values need no reading at all."""
-        if self.name == "long" or self.name in ("byte", "short", "int"):
+        if self.name in _INTEGER_BITS:
             return set()
-        return {Family.STRING: {str}, Family.BOOL: {bool}, Family.DATE: {date}}.get(self.family, set())
+        plain: dict[Family, set[type]] = {Family.STRING: {str}, Family.BOOL: {bool}, Family.DATE: {date}}
+        return plain.get(self.family, set())
 
 
 _MISFIT = object()
