@@ -2,11 +2,14 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
+TOOLS := $(VENV)/lock-tools
 
-.PHONY: demo test test-fast lint lock clean
+.PHONY: demo test test-fast lint lock bench clean
 
+# A changed lock builds the environment anew, so nothing that the lock no longer names stays behind.
 $(VENV)/ready: requirements.lock pyproject.toml
-	$(PYTHON) -m venv $(VENV) || { apt-get update -q && apt-get install -qy python3-venv && $(PYTHON) -m venv $(VENV); }
+	$(PYTHON) -m venv --clear $(VENV) \
+	    || { apt-get update -q && apt-get install -qy python3-venv && $(PYTHON) -m venv --clear $(VENV); }
 	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
@@ -14,19 +17,26 @@ $(VENV)/ready: requirements.lock pyproject.toml
 demo: $(VENV)/ready
 	$(BIN)/python -m weever_stream.demo
 
-test: $(VENV)/ready lint
-	$(BIN)/pytest -n 2
+test: lint
+	$(BIN)/python -m pytest -n 2
 
 test-fast: $(VENV)/ready
-	$(BIN)/pytest -n 2 weever_stream tests/unit tests/property
+	$(BIN)/python -m pytest -n 2 weever_stream tests/unit tests/property
 
 lint: $(VENV)/ready
-	$(BIN)/ruff check weever_stream tests
+	$(BIN)/ruff check weever_stream tests benchmarks
 	$(BIN)/mypy
 
-lock: $(VENV)/ready
-	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host \
-	    --no-emit-find-links --no-header --all-build-deps --all-extras -o requirements.lock pyproject.toml
+# Names, versions and hashes alone: where the packages come from is the machine's own setting.
+lock:
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/pip install --quiet --upgrade pip pip-tools
+	$(TOOLS)/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
+	    --no-emit-trusted-host --no-emit-find-links --no-header --all-build-deps --all-extras \
+	    -o requirements.lock pyproject.toml
+
+bench: $(VENV)/ready
+	$(BIN)/python -m benchmarks $(ARGS)
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
