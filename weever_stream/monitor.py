@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +15,11 @@ from weever_stream import snapshot
 from weever_stream.engine.domain import Ids
 from weever_stream.engine.findings import NOBODY, Pairs, unpacked
 from weever_stream.engine.shard import Change, Delta, Outcome, Shard
-from weever_stream.model.changes import Cause, ChangeReader, Key, ReadChange
+from weever_stream.model.changes import Cause, ChangeBatch, ChangeReader, Key
 from weever_stream.model.errors import StateError, WeeverError
 from weever_stream.model.rules.constraint import DenialConstraint, Emit
 from weever_stream.model.rules.predicate import Value
 from weever_stream.model.rules.ruleset import Rules
-from weever_stream.model.types import UNCHANGED
 
 Event = dict[str, Any]
 
@@ -58,11 +57,11 @@ class Monitor:
 
     def apply(self, changes: Iterable[Mapping[str, Any]], *, detected_ms: int | None = None) -> list[Event]:
         """Applies a batch and answers its net violation events, in a fixed order."""
-        read = [self._reader.read(index, change) for index, change in enumerate(changes)]
-        causes, delta = self._net(read)
+        read = self._reader.read(list(changes))
+        last, delta = self._net(read)
         outcome = self.shard.apply(delta)
         stamp = int(time.time() * 1000) if detected_ms is None else detected_ms
-        events = list(_Events(self, outcome, causes, stamp).all())
+        events = list(_Events(self, outcome, read, last, stamp).all())
         self.shard.settle(outcome)
         self.batch += 1
         return events
@@ -118,28 +117,18 @@ class Monitor:
         key: Any = self.shard.table.keys[rid]
         return (key,) if len(self.rules.key) == 1 else key
 
-    def _net(self, read: list[ReadChange]) -> tuple[dict[Key, Cause], Delta]:
-        """The last image of each key that the batch touches."""
-        images: dict[Key, Mapping[str, Value] | None] = {}
-        causes: dict[Key, Cause] = {}
-        for change in read:
-            for key in change.removed:
-                images[key], causes[key] = None, change.cause
-            if change.row is not None:
-                images[change.key], causes[change.key] = self._filled(change, images), change.cause
+    def _net(self, read: ChangeBatch) -> tuple[dict[Key, int], Delta]:
+        """The last image of each key that the batch touches, and the index of the change behind it."""
+        if read.has_unchanged:
+            read.fill_unchanged(self._row_of)
+        last = read.last()
         known = self.shard.table.ids
-        removed = [key for key, image in images.items() if image is None and key in known]
-        written = {key: image for key, image in images.items() if image is not None}
-        cells = {name: [image[name] for image in written.values()] for name in self.rules.used_columns}
-        return causes, Delta(removed, list(written), cells)
-
-    def _filled(self, change: ReadChange, images: Mapping[Key, Mapping[str, Value] | None]) -> Mapping[str, Value]:
-        """The row with its unchanged values taken from the row before."""
-        assert change.row is not None
-        if UNCHANGED not in change.row.values():
-            return change.row
-        before = images.get(change.key) or self._row_of(change.key)
-        return {name: before.get(name) if value is UNCHANGED else value for name, value in change.row.items()}
+        removed = [key for key, at in last.items() if at < 0 and key in known]
+        written = {key: at for key, at in last.items() if at >= 0}
+        cells: Mapping[str, Sequence[Value]] = read.cells
+        if len(written) < len(read.keys):
+            cells = {name: [values[at] for at in written.values()] for name, values in read.cells.items()}
+        return last, Delta(removed, list(written), cells)
 
     def _row_of(self, key: Key) -> Mapping[str, Value]:
         rid = self.shard.table.ids.get(key)
@@ -149,11 +138,13 @@ class Monitor:
 class _Events:
     """The events of one batch."""
 
-    def __init__(self, monitor: Monitor, outcome: Outcome, causes: Mapping[Key, Cause], stamp: int) -> None:
-        self._monitor, self._outcome, self._causes, self._stamp = monitor, outcome, causes, stamp
+    def __init__(
+        self, monitor: Monitor, outcome: Outcome, read: ChangeBatch, last: Mapping[Key, int], stamp: int
+    ) -> None:
+        self._monitor, self._outcome, self._read, self._stamp = monitor, outcome, read, stamp
+        self._index_of = {key: at if at >= 0 else ~at for key, at in last.items()}
         self._table = monitor.shard.table
         self._old = {rid: at for at, rid in enumerate(outcome.old_rids.tolist())}
-        self._last = max(causes.values(), key=lambda cause: cause.index, default=None)
 
     def all(self) -> Iterator[Event]:
         for rule, change in self._outcome.changes.items():
@@ -185,8 +176,9 @@ class _Events:
             yield from kept
 
     def _indexes(self, rids: Ids) -> Ids:
-        known = {self._table.ids[key]: cause.index for key, cause in self._causes.items() if key in self._table.ids}
-        return np.array([known.get(rid, -1) for rid in rids.tolist()], dtype=np.int64)
+        keys = self._table.keys
+        found = (-1 if rid == NOBODY else self._index_of.get(keys[rid], -1) for rid in rids.tolist())
+        return np.fromiter(found, dtype=np.int64, count=len(rids))
 
     def _event(self, constraint: DenialConstraint, op: str, t: int, u: int) -> Event:
         second = None if u == NOBODY else self._row(constraint, u, op)
@@ -203,7 +195,7 @@ class _Events:
         for op, label, (pairs, rows) in found:
             event = self._head(constraint, op, violation_id(self._monitor.rules.dataset, constraint.id, label, None))
             event |= {"group": dict(zip(names, label, strict=True)), "pairs": pairs, "rows": rows}
-            yield event | self._tail(self._last, op)
+            yield event | self._tail(self._last_cause(), op)
 
     def _head(self, constraint: DenialConstraint, op: str, id_: str) -> Event:
         return {
@@ -216,8 +208,7 @@ class _Events:
             "severity": constraint.severity.value,
         }
 
-    def _tail(self, cause: Cause | None, op: str) -> Event:
-        assert cause is not None
+    def _tail(self, cause: Cause, op: str) -> Event:
         key = cause.key if isinstance(cause.key, tuple) else (cause.key,)
         names = self._monitor.rules.key
         tail: Event = {
@@ -240,13 +231,16 @@ class _Events:
             row[name] = column.domain.decode(code)
         return {"key": dict(zip(self._monitor.rules.key, self._monitor.key_tuple(rid), strict=True)), "row": row}
 
-    def _cause(self, t: int, u: int, op: str) -> Cause | None:
+    def _cause(self, t: int, u: int, op: str) -> Cause:
         """The later change of the two rows; for a retraction a delete goes first."""
-        rids = [rid for rid in (t, u) if rid != NOBODY]
-        found = [self._causes[key] for key in (self._table.keys[rid] for rid in rids) if key in self._causes]
+        keys = [self._table.keys[rid] for rid in (t, u) if rid != NOBODY]
+        found = [self._read.cause(self._index_of[key]) for key in keys if key in self._index_of]
         if not found:
-            return self._last
+            return self._last_cause()
         return max(found, key=lambda cause: (op == "retracted" and cause.op == "delete", cause.index))
+
+    def _last_cause(self) -> Cause:
+        return self._read.cause(len(self._read.keys) - 1)
 
 
 def violation_id(dataset: str, rule: str, t: tuple[Value, ...], u: tuple[Value, ...] | None) -> str:

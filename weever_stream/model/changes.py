@@ -1,16 +1,20 @@
-"""Changes in the `plain` format, read into what the engine takes: the last image of each key of a batch."""
+"""Changes in the `plain` format, read column by column into what the engine takes: the last image of each key."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from weever_stream.model.errors import ChangeError
 from weever_stream.model.rules.predicate import Value
-from weever_stream.model.types import UNCHANGED, ColumnType, family_of
+from weever_stream.model.types import UNCHANGED, ColumnType, Family, family_of
 
-Key = Hashable
+Key = Hashable  # the value of a single key column, or the tuple of several
+Change = Mapping[str, Any]
+Row = Mapping[str, Value]
 OPS = ("insert", "update", "delete")
 
 
@@ -26,13 +30,48 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class ReadChange:
-    """One change after reading: the keys it removes, and the row it writes (None for a delete)."""
+class ChangeBatch:
+    """A batch after reading. `keys[i]` is the key that change i writes or deletes, `moved[i]` the old key of an update
+    that changes it; the cells of deletes are None."""
 
-    removed: tuple[Key, ...]
-    key: Key
-    row: Mapping[str, Value] | None
-    cause: Cause
+    changes: Sequence[Change]
+    keys: Sequence[Key]
+    moved: Mapping[int, Key]
+    cells: Mapping[str, list[Value]]
+    has_unchanged: bool
+
+    def last(self) -> dict[Key, int]:
+        """For each key the index i of the change that wrote it last, or ~i of the one that removed it last."""
+        signed = [~at if change["op"] == "delete" else at for at, change in enumerate(self.changes)]
+        if not self.moved:
+            return dict(zip(self.keys, signed, strict=True))
+        last: dict[Key, int] = {}
+        for at, (key, sign) in enumerate(zip(self.keys, signed, strict=True)):
+            if at in self.moved:
+                last[self.moved[at]] = ~at
+            last[key] = sign
+        return last
+
+    def fill_unchanged(self, row_of: Callable[[Key], Row]) -> None:
+        """Puts the values of the row before in place of UNCHANGED; `row_of` answers rows from before the batch."""
+        known: dict[Key, Row] = {}
+
+        def row(key: Key) -> Row:
+            return known[key] if key in known else row_of(key)
+
+        for at, (key, change) in enumerate(zip(self.keys, self.changes, strict=True)):
+            old = self.moved.get(at, key)
+            before = row(old) or row(key)
+            for name, values in self.cells.items():
+                if values[at] is UNCHANGED:
+                    values[at] = before.get(name)
+            known[old] = {}
+            if change["op"] != "delete":
+                known[key] = {name: values[at] for name, values in self.cells.items()}
+
+    def cause(self, index: int) -> Cause:
+        change = self.changes[index]
+        return Cause(change["op"], self.keys[index], index, change.get("ts_ms"), change.get("position"))
 
 
 class ChangeReader:
@@ -42,74 +81,103 @@ class ChangeReader:
         self._key = key
         self._names = tuple(names)
         self._types = types
-        self._families: dict[str, object] = {}
+        self._families: dict[str, Family] = {}
 
-    def read(self, index: int, change: Mapping[str, Any]) -> ReadChange:
-        """Raises ChangeError with the reason where the change cannot be used."""
-        position = change.get("position") if isinstance(change, Mapping) else None
+    def read(self, changes: Sequence[Change]) -> ChangeBatch:
+        """The whole batch at once. Raises ChangeError with the first change that cannot be used, and the reason."""
+        families = dict(self._families)
         try:
-            return self._read(index, change)
-        except ValueError as error:
-            raise ChangeError(str(error), index=index, position=position) from error
+            batch = self._read(changes, families)
+        except ValueError:
+            self._blame(changes)
+            raise
+        self._families = families
+        return batch
 
-    def _read(self, index: int, change: Mapping[str, Any]) -> ReadChange:
-        if not isinstance(change, Mapping):
-            raise ValueError(f"a change is a mapping, not {type(change).__name__}")
-        op = change.get("op")
-        if op not in OPS:
-            raise ValueError(f"unknown op {op!r}: use insert, update or delete")
-        after = change.get("after")
-        old = self._key_in(change.get("before")) or self._key_in(change.get("key"))
-        new = self._key_in(after) or self._key_in(change.get("key"))
-        if op == "delete":
-            return self._finish(index, change, op, self._require(old), None)
-        if not isinstance(after, Mapping):
-            raise ValueError(f"an {op} needs its new row in `after`")
-        key = self._require(new)
-        removed = (self._flat(old),) if op == "update" and old is not None and old != key else ()
-        return self._finish(index, change, op, key, self._row(after), removed)
+    def _blame(self, changes: Sequence[Change]) -> None:
+        families = dict(self._families)
+        for index, change in enumerate(changes):
+            try:
+                self._read([change], families)
+            except ValueError as error:
+                position = change.get("position") if isinstance(change, Mapping) else None
+                raise ChangeError(str(error), index=index, position=position) from error
 
-    def _finish(
-        self,
-        index: int,
-        change: Mapping[str, Any],
-        op: str,
-        key: tuple[Value, ...],
-        row: Mapping[str, Value] | None,
-        removed: tuple[Key, ...] = (),
-    ) -> ReadChange:
-        flat = self._flat(key)
-        cause = Cause(op, flat, index, change.get("ts_ms"), change.get("position"))
-        return ReadChange(removed if row is not None else (flat,), flat, row, cause)
+    def _read(self, changes: Sequence[Change], families: dict[str, Family]) -> ChangeBatch:
+        _require_mappings(changes, "a change is a mapping, not {}")
+        unknown = [change.get("op") for change in changes if change.get("op") not in OPS]
+        if unknown:
+            raise ValueError(f"unknown op {unknown[0]!r}: use insert, update or delete")
+        images = [_NO_ROW if change["op"] == "delete" else change.get("after") for change in changes]
+        _require_mappings(images, "an insert or update needs its new row in `after`, not {}")
+        keys = self._keys(changes, images, families)
+        moved = self._moved(changes, keys, families)
+        cells = {name: self._column(name, [image.get(name) for image in images], families) for name in self._names}
+        has_unchanged = any(UNCHANGED in values for values in cells.values())
+        return ChangeBatch(changes, keys, moved, cells, has_unchanged)
 
-    def _flat(self, key: tuple[Value, ...]) -> Key:
-        return key[0] if len(key) == 1 else key
+    def _keys(self, changes: Sequence[Change], images: Sequence[Row], families: dict[str, Family]) -> list[Key]:
+        sources = list(images)
+        for at in self._without_key(sources):
+            sources[at] = changes[at].get("before") if changes[at]["op"] == "delete" else None
+            if not self._has_key(sources[at]):
+                sources[at] = changes[at].get("key")
+            if not self._has_key(sources[at]):
+                wanted = ", ".join(self._key)
+                raise ValueError(f"no key: {wanted} must be in `key`, `after` or `before` and not null")
+        return self._read_keys(sources, families)
 
-    def _key_in(self, image: object) -> tuple[Value, ...] | None:
-        if not isinstance(image, Mapping) or any(image.get(name) is None for name in self._key):
-            return None
-        return tuple(self._value(name, image[name]) for name in self._key)
+    def _without_key(self, images: Sequence[Row]) -> list[int]:
+        columns = [[image.get(name) for image in images] for name in self._key]
+        return sorted({at for column in columns for at, value in enumerate(column) if value is None or value != value})
 
-    def _require(self, key: tuple[Value, ...] | None) -> tuple[Value, ...]:
-        if key is None or None in key:
-            raise ValueError(f"no key: {', '.join(self._key)} must be in `key`, `after` or `before` and not null")
-        return key
+    def _has_key(self, image: object) -> bool:
+        if not isinstance(image, Mapping):
+            return False
+        return all(image.get(name) == image.get(name) is not None for name in self._key)
 
-    def _row(self, after: Mapping[str, Any]) -> Mapping[str, Value]:
-        return {name: self._value(name, after.get(name)) for name in self._names}
+    def _read_keys(self, sources: Sequence[Row], families: dict[str, Family]) -> list[Key]:
+        columns = [self._column(name, [source[name] for source in sources], families) for name in self._key]
+        return list(columns[0]) if len(columns) == 1 else list(zip(*columns, strict=True))
 
-    def _value(self, name: str, raw: Any) -> Value:
-        if raw is None or raw is UNCHANGED:
-            return raw
+    def _moved(self, changes: Sequence[Change], keys: Sequence[Key], families: dict[str, Family]) -> dict[int, Key]:
+        """Old keys of the updates that name one, in `before` or in `key`, other than the new one."""
+        sources = {}
+        for at, change in enumerate(changes):
+            if change["op"] == "update":
+                source = next((part for part in (change.get("before"), change.get("key")) if self._has_key(part)), None)
+                if source is not None:
+                    sources[at] = source
+        old = zip(sources, self._read_keys(list(sources.values()), families), strict=True)
+        return {at: key for at, key in old if key != keys[at]}
+
+    def _column(self, name: str, raw: list[Any], families: dict[str, Family]) -> list[Value]:
         declared = self._types.get(name)
         try:
-            return declared.read(raw) if declared is not None else self._undeclared(name, raw)
+            return declared.read_all(raw) if declared is not None else _read_undeclared(name, raw, families)
         except ValueError as error:
             raise ValueError(f"column {name}: {error}") from error
 
-    def _undeclared(self, name: str, raw: Any) -> Value:
-        family = family_of(raw)
-        known = self._families.setdefault(name, family)
+
+_NO_ROW: Mapping[str, Any] = {}
+
+
+def _require_mappings(parts: Sequence[object], message: str) -> None:
+    if set(map(type, parts)) <= {dict}:
+        return
+    for part in parts:
+        if not isinstance(part, Mapping):
+            raise ValueError(message.format("nothing" if part is None else type(part).__name__))
+
+
+def _read_undeclared(name: str, raw: list[Any], families: dict[str, Family]) -> list[Value]:
+    kinds: dict[type, Any] = dict(zip(map(type, raw), raw, strict=True))
+    kinds.pop(type(None), None)
+    kinds.pop(type(UNCHANGED), None)
+    samples = kinds.values() if datetime not in kinds else [value for value in raw if value not in (None, UNCHANGED)]
+    for value in samples:
+        family = family_of(value)
+        known = families.setdefault(name, family)
         if family is not known:
-            raise ValueError(f"{raw!r} is a {family.value}, but the column holds {getattr(known, 'value', known)}s")
-        return None if raw != raw else raw
+            raise ValueError(f"{value!r} is a {family.value}, but the column holds {known.value}s")
+    return [None if value != value else value for value in raw] if kinds.keys() & {float, Decimal} else raw

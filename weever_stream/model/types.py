@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from weever_stream.model.rules.predicate import Value
 
@@ -91,22 +92,24 @@ class ColumnType:
             raise ValueError(f"{_shown(raw)} is no {self.name}")
         return value
 
-    def read_all(self, raw: Sequence[object]) -> list[Value]:
+    def read_all(self, raw: list[Any]) -> list[Value]:
         """`read` for a whole column. Cost: about 30 ns a value where all have the expected Python type already."""
-        kinds = set(map(type, raw))
-        kinds.discard(type(None))
-        if kinds <= self._plain_kinds():
-            return list(raw)
+        kinds = set(map(type, raw)) - {type(None), type(UNCHANGED)}
+        if self._needs_no_reading(kinds, raw):
+            return raw
         return [self.read(value) for value in raw]
 
-    def _plain_kinds(self) -> set[type]:
-        """Python types whose values need no reading at all."""
+    def _needs_no_reading(self, kinds: set[type], raw: list[Any]) -> bool:
         if self.name in _INTEGER_BITS:
-            return set()
-        plain: dict[Family, set[type]] = {Family.STRING: {str}, Family.BOOL: {bool}, Family.DATE: {date}}
-        return plain.get(self.family, set())
+            limit = 1 << (_INTEGER_BITS[self.name] - 1)
+            present = [value for value in raw if value is not None and value is not UNCHANGED]
+            return kinds == {int} and -limit <= min(present) and max(present) < limit
+        if self.family is Family.NUMBER:
+            return kinds <= {int, float} and (float not in kinds or not any(value != value for value in raw))
+        return kinds <= _PLAIN_KINDS.get(self.family, set())
 
 
+_PLAIN_KINDS: dict[Family, set[type]] = {Family.STRING: {str}, Family.BOOL: {bool}, Family.DATE: {date}}
 _MISFIT = object()
 
 
