@@ -12,10 +12,10 @@ from weever_stream.model.rules.shape import RuleShape
 
 
 def make_constraint(
-    shape: RuleShape, denied: Sequence[Condition], where: Sequence[Predicate], columns: Columns
+    shape: RuleShape, denied: Sequence[Condition], where: Sequence[Predicate], columns: Columns, key: Sequence[str] = ()
 ) -> DenialConstraint:
     """The rule in normal form. Raises MeaninglessError where it says nothing."""
-    conditions, dropped = normal_form(with_where(denied, where), columns)
+    conditions, dropped = normal_form(with_where(denied, where), columns, key)
     return DenialConstraint(
         id=shape.id,
         conditions=conditions,

@@ -104,9 +104,14 @@ class DenialConstraint:
         if self.is_single or not cross or any(not _same_column(c) for c in cross):
             return RuleClass.OTHER
         rest = [c for c in cross if c not in self.equalities]
-        if not rest:
+        if not rest and self.is_symmetric:
             return RuleClass.KEY
-        if len(rest) == 1 and self.equalities and (isinstance(rest[0], Differ) or rest[0].op is Operator.NE):
+        if (
+            len(rest) == 1
+            and self.is_symmetric
+            and self.equalities
+            and (isinstance(rest[0], Differ) or rest[0].op is Operator.NE)
+        ):
             return RuleClass.FUNCTIONAL
         if len(rest) == 2 and all(isinstance(c, Predicate) and c.op.is_inequality for c in rest):
             return RuleClass.ORDER

@@ -16,7 +16,7 @@ from weever_stream.model.rules.parser import RuleSyntaxError, parse_deny, parse_
 from weever_stream.model.rules.predicate import Condition, Predicate
 from weever_stream.model.rules.resolve import Resolver
 from weever_stream.model.rules.ruleset import Rules
-from weever_stream.model.rules.shape import FileShape, RuleShape, read_columns, read_shape
+from weever_stream.model.rules.shape import FileShape, RuleShape, read_columns, read_shape, text_of
 from weever_stream.model.rules.source import Document
 from weever_stream.model.rules.source import Path as Place
 
@@ -56,6 +56,7 @@ class _FileReader:
         self._document = document
         self._shape = read_shape(FileShape, document.data, (), document)
         self._columns, self._names = read_columns(document.data)
+        self._key = tuple(self._shape.key) if self._shape is not None else ()
 
     def rules(self) -> Rules | None:
         self._check_names("key")
@@ -82,11 +83,13 @@ class _FileReader:
         return rules if isinstance(rules, list) else []
 
     def _check_names(self, field: str) -> None:
-        names: list[str] = getattr(self._shape, field, [])
+        data = self._document.data
+        given = data.get(field) if isinstance(data, dict) else None
+        names = given if isinstance(given, list) else []
         for count, name in enumerate(names):
             if name in names[:count]:
                 self._report(f'{field} names the column "{name}" twice', (field, count))
-            elif self._names and name not in self._names:
+            elif isinstance(name, str) and self._names and name not in self._names:
                 self._report(f'unknown column "{name}" in {field}{did_you_mean(name, self._names)}', (field, count))
 
     def _check_ids(self) -> None:
@@ -106,10 +109,11 @@ class _FileReader:
             place: Place = ("rules", count)
             shape = read_shape(RuleShape, data, place, self._document)
             form = self._form(data, place)
-            if shape is not None and form is not None:
-                resolver = Resolver(shape.id, self._columns, self._names)
-                constraint = _RuleReader(self._document, place, shape, resolver).constraint(form)
-                found |= {(*place, form): constraint} if constraint is not None else {}
+            if form is not None:
+                readable = shape or text_of(data)
+                resolver = Resolver(readable.id, self._columns, self._names)
+                constraint = _RuleReader(self._document, place, readable, resolver, self._key).constraint(form)
+                found |= {(*place, form): constraint} if shape is not None and constraint is not None else {}
         return found
 
     def _form(self, data: object, place: Place) -> str | None:
@@ -143,15 +147,18 @@ class _RuleReader:
     place: Place
     shape: RuleShape
     resolver: Resolver
+    key: tuple[str, ...]
 
     def constraint(self, form: str) -> DenialConstraint | None:
         before = len(self.document.problems)
         denied = self._denied(form)
+        if not denied and len(self.document.problems) == before:
+            return None
         where = self._comparisons("where", self.shape.where) if self.shape.where is not None else ()
         if len(self.document.problems) > before:
             return None
         try:
-            constraint = make_constraint(self.shape, denied, where, self.resolver.columns)
+            constraint = make_constraint(self.shape, denied, where, self.resolver.columns, self.key)
         except MeaninglessError as error:
             self._report(f"rule {self.shape.id}: {error}", form)
             return None

@@ -185,7 +185,8 @@ class _Order:
     def _bounds_of(self, j: int, term: Term, ranges: dict[int, list[float]]) -> tuple[Value, Value]:
         """The smallest and the largest value of a term, as numbers; None where it has none."""
         if j in ranges:
-            return tuple(None if math.isinf(bound) else bound for bound in ranges[j])  # type: ignore[return-value]
+            low, high = ranges[j]
+            return None if math.isinf(low) else low, None if math.isinf(high) else high
         point = _point(term.value) if isinstance(term, Constant) else None
         return point, point
 

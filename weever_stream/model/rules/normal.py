@@ -15,10 +15,13 @@ class MeaninglessError(Exception):
     """A rule that no row can violate, or that every row violates. The text says why."""
 
 
-def normal_form(conditions: Sequence[Condition], columns: Columns) -> tuple[Conditions, tuple[Dropped, ...]]:
+def normal_form(
+    conditions: Sequence[Condition], columns: Columns, key: Sequence[str] = ()
+) -> tuple[Conditions, tuple[Dropped, ...]]:
     """The conditions that are evaluated, and those that need not be, with the reason. Raises MeaninglessError."""
     dropped: list[Dropped] = []
     kept = _without_repeats(conditions, dropped)
+    _check_key(kept, columns, key)
     _check_meaning(kept, columns)
     kept = _merged(kept, dropped)
     kept = _shorter_differs(kept, columns, dropped)
@@ -73,6 +76,18 @@ def _without_repeats(conditions: Sequence[Condition], dropped: list[Dropped]) ->
             dropped.append(Dropped(condition, "it is written twice"))
         kept[condition] = None
     return tuple(kept)
+
+
+def _check_key(conditions: Conditions, columns: Columns, key: Sequence[str]) -> None:
+    """Two rows never share a key, so a rule about rows that do has nothing to say."""
+    if not key or _is_single(conditions):
+        return
+    apart = Differ.of(tuple(key))
+    name = ", ".join(key)
+    if satisfiable(conditions, columns) and not satisfiable((*conditions, apart), columns):
+        raise MeaninglessError(f"it can never be violated: no two rows have the same {name}, which is the key")
+    if conditions == (apart,):
+        raise MeaninglessError(f"every pair of rows violates it: any two differ in {name}, which is the key")
 
 
 def _check_meaning(conditions: Conditions, columns: Columns) -> None:
@@ -155,7 +170,8 @@ def _is_single(conditions: Conditions) -> bool:
 def _without_redundant(conditions: Conditions, columns: Columns, dropped: list[Dropped]) -> Conditions:
     symmetric = not _is_single(conditions) and set(mirror(conditions)) == set(conditions)
     kept = conditions
-    for condition in sorted(conditions[::-1], key=_keeping_worth):
+    last_first = conditions[::-1]
+    for condition in sorted(last_first, key=_keeping_worth):
         orbit = {condition, condition.swapped} if symmetric else {condition}
         rest = tuple(other for other in kept if other not in orbit)
         if condition in kept and rest and all(entails(_grounds(c, rest), c, columns) for c in orbit):

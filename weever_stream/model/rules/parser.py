@@ -192,6 +192,8 @@ class _Values(Transformer[Token, Any]):
 
     def comparison(self, children: list[Any]) -> Comparison:
         for child in children:
+            if isinstance(child, Token) and child.lower() == "null":
+                raise RuleSyntaxError(_NO_NULL, _offset(child))
             if isinstance(child, Token) and child.type == "BARE":
                 raise RuleSyntaxError(f"{child} is no constant: write t.{child} or '{child}'", _offset(child))
         left, op, right = children
@@ -268,6 +270,7 @@ def _constant(token: Token) -> bool | int | Decimal | str:
     return token.type == "TRUE"
 
 
+_NO_NULL = "a rule cannot ask for NULL: a comparison with it is never true, so such rows break no rule"
 _OPERAND = "a column such as t.zip or a constant"
 _WORDS = {
     "ROW": _OPERAND,
@@ -301,6 +304,8 @@ def _syntax_error(error: UnexpectedInput, text: str) -> RuleSyntaxError:
     found = _found(text, offset)
     if found.lower() in ("or", "∨", "||", "|"):
         return RuleSyntaxError(f'"{found}" is no part of a rule: write one rule for each alternative', offset)
+    if found.lower() == "is":
+        return RuleSyntaxError(_NO_NULL, offset)
     if found[:1] in ("'", '"', "`"):
         closing = text.find(found[0], offset + 1)
         if closing < 0:

@@ -88,11 +88,21 @@ def read_shape(shape: type[Shape], data: object, path: Path, document: Document)
         return None
 
 
+def text_of(data: object) -> RuleShape:
+    """What a rule with mistakes in its settings says all the same, so that mistakes in its text are found too."""
+    given = data if isinstance(data, dict) else {}
+    deny, fd, where = (value if isinstance(value := given.get(name), str) else None for name in ("deny", "fd", "where"))
+    unique = given.get("unique")
+    names = unique if isinstance(unique, list) and all(isinstance(name, str) for name in unique) else None
+    return RuleShape.model_construct(id=str(given.get("id")), deny=deny, unique=names, fd=fd, where=where)
+
+
 def read_columns(data: object) -> tuple[dict[str, ColumnType], tuple[str, ...]]:
     """The columns with a good type, and the names of all: a mistake elsewhere must not hide those in the rules."""
     given = data.get("columns") if isinstance(data, dict) else None
-    names = tuple(given) if isinstance(given, dict) else ()
-    return {name: type_ for name in names if (type_ := _type_or_none(given[name])) is not None}, names
+    if not isinstance(given, dict):
+        return {}, ()
+    return {name: type_ for name in given if (type_ := _type_or_none(given[name])) is not None}, tuple(given)
 
 
 def _type_or_none(raw: object) -> ColumnType | None:

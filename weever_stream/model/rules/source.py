@@ -96,7 +96,7 @@ class Document:
 
 def _scalar_text(text: str, node: yaml.Node) -> str:
     """The value of a scalar. `!(t.a = ...)` looks like a tag to YAML; here it is text."""
-    if node.tag.startswith("!") and not node.style:
+    if isinstance(node, yaml.ScalarNode) and node.tag.startswith("!") and not node.style:
         return " ".join(text[node.start_mark.index : node.end_mark.index].split())
     return str(node.value)
 
