@@ -10,7 +10,7 @@ Tax has the cardinalities of the public extract: 52 states, 273 area codes, some
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +51,7 @@ TAX_TYPES = {
 }
 FLIGHT_TYPES = {"origin": "string", "dest": "string", "distance": "long", "flights": "long", "passengers": "long"}
 TPCH_TYPES = {"customer": "long", "supplier": "long"}
+TARIFF_TYPES = {"weight": "long", "price": "long"}
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,8 @@ def _dictionaries(rng: np.random.Generator, zips: int) -> dict[str, Array]:
     }
 
 
-def _strings(values: object) -> Array:
-    return np.array(list(values), dtype=object)  # type: ignore[call-overload]
+def _strings(values: Iterable[str]) -> Array:
+    return np.array(list(values), dtype=object)
 
 
 def _tax_codes(world: _World, rows: int, rng: np.random.Generator) -> dict[str, Array]:
@@ -192,7 +193,8 @@ def _within(choices: list[Array], state: Array, rng: np.random.Generator) -> Arr
     """For each row one of the choices of its state."""
     starts = np.cumsum([0, *(len(choice) for choice in choices)])
     sizes = np.diff(starts)
-    return np.concatenate(choices)[starts[state] + (rng.random(len(state)) * sizes[state]).astype(int)]
+    chosen: Array = np.concatenate(choices)[starts[state] + (rng.random(len(state)) * sizes[state]).astype(int)]
+    return chosen
 
 
 def _phones(area: Array, rng: np.random.Generator) -> Array:
@@ -202,7 +204,8 @@ def _phones(area: Array, rng: np.random.Generator) -> Array:
     rank = np.empty(len(area), dtype=np.int64)
     rank[order] = np.arange(len(area)) - np.repeat(np.cumsum(counts) - counts, counts)
     offsets = rng.integers(0, PHONES, len(counts))
-    return (rank * 3_141_593 + offsets[area]) % PHONES
+    numbers: Array = (rank * 3_141_593 + offsets[area]) % PHONES
+    return numbers
 
 
 def _spoil(codes: dict[str, Array], rng: np.random.Generator, errors: float) -> None:
@@ -256,3 +259,13 @@ def tpch(rows: int, *, seed: int = 7, customers: int = 150_000, suppliers: int =
     rng = np.random.default_rng([seed, 3])
     columns = {"customer": rng.integers(1, customers + 1, rows), "supplier": rng.integers(1, suppliers + 1, rows)}
     return Table(columns, TPCH_TYPES)
+
+
+def tariff(rows: int, *, seed: int = 7, levels: int = 1_000, errors: float = ERROR_RATE) -> Table:
+    """A price that never falls while the weight rises; a wrong one is a few levels too cheap."""
+    rng = np.random.default_rng([seed, 4])
+    weight = rng.integers(0, levels, rows)
+    price = weight * 5
+    hit = _hits(rows, rng, errors)
+    price[hit] -= rng.integers(6, 30, len(hit))
+    return Table({"weight": weight, "price": price}, TARIFF_TYPES)

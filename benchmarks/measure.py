@@ -1,7 +1,9 @@
 """One case at one size, in a process of its own: load, then timed inserts and deletes, for engine and plain design.
 
-Both get the same rows in the same order. Decoding and index upkeep are inside the measured time; making the input is
-not. A round inserts a few batches of one size and then deletes them again, so every round starts from the same rows.
+Both get the same rows in the same order. Decoding and index upkeep are inside the measured time; making the input and
+the first load are not. A round inserts a few batches of one size and then deletes them again, so every round starts
+from the same rows. The plain design knows no batches and is slow: its indexes are loaded in bulk and it is timed on a
+sample of single rows. The engine then takes the same sample, and both must find as many violations.
 """
 
 from __future__ import annotations
@@ -11,59 +13,84 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from benchmarks.generate import Table
 from benchmarks.plain import Plain
-from benchmarks.rules import SETS, SINGLE, Case
+from benchmarks.rules import CASES, Case
 from weever_stream import Monitor
 
 LOAD_BATCH = 50_000
-ROUNDS = {1: 200, 100: 20, 10_000: 3}
-"""Batch size -> batches. Sets of rules and quick runs take fewer, see `rounds_for`."""
+CHANGES = {1: 200, 100: 20, 10_000: 3}
+"""Batch size -> batches that are timed; other sizes get as many as make some 10,000 changes."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one process measures."""
+
+    case: str
+    rows: int
+    batches: tuple[int, ...]
+    sample: int
+    plain: bool
+    seed: int
 
 
 @dataclass
 class Side:
-    """What one contestant did: microseconds for one row, by batch size, and what it found."""
+    """What one contestant did: microseconds for one row, by batch size, and what it found on the sample."""
 
     load_seconds: float = 0.0
     bytes_per_row: float = 0.0
-    insert_us: dict[int, float] = field(default_factory=dict)
-    delete_us: dict[int, float] = field(default_factory=dict)
-    found: dict[int, list[int]] = field(default_factory=dict)
+    insert_us: dict[str, float] = field(default_factory=dict)
+    delete_us: dict[str, float] = field(default_factory=dict)
+    found: list[int] = field(default_factory=list)
 
 
-def rounds_for(case: Case, quick: bool) -> dict[int, int]:
-    if quick:
-        return {1: 20, 100: 2, 1_000: 1}
-    return {1: 50, 100: 5, 10_000: 1} if case.is_set else ROUNDS
+def run(job: Job) -> dict[str, Any]:
+    """The plain design's figures stand under the batch size "1"."""
+    case = CASES[job.case]
+    rounds = {size: _batches(size, job.rows) for size in job.batches}
+    table = case.table(job.rows + max(job.sample, *(size * count for size, count in rounds.items())), job.seed)
+    engine = measure_engine(case, table, job, rounds)
+    plain = measure_plain(case, table, job) if job.plain else None
+    if plain is not None and plain.found != engine.found:
+        raise RuntimeError(f"{job.case}: the engine found {engine.found} violations, the plain design {plain.found}")
+    return {
+        "case": case.name,
+        "title": case.title,
+        "rows": job.rows,
+        "engine": asdict(engine),
+        "plain": plain and asdict(plain),
+    }
 
 
-def run(case: Case, rows: int, quick: bool) -> dict[str, Any]:
-    rounds = rounds_for(case, quick)
-    table = case.table(rows + max(size * batches for size, batches in rounds.items()))
-    engine = measure_engine(case, table, rows, rounds)
-    plain = measure_plain(case, table, rows, rounds)
-    return {"case": case.name, "rows": rows, "engine": asdict(engine), "plain": asdict(plain)}
+def _batches(size: int, rows: int) -> int:
+    """At most as many changes as there are rows, but one batch at least."""
+    return min(CHANGES.get(size, max(1, 10_000 // size)), max(1, rows // size))
 
 
-def measure_engine(case: Case, table: Table, rows: int, rounds: dict[int, int]) -> Side:
-    monitor, side = Monitor(case.load()), Side()
+def measure_engine(case: Case, table: Table, job: Job, rounds: dict[int, int]) -> Side:
+    rows = job.rows
     before = resident()
+    monitor, side = Monitor(case.load()), Side()
     begin = time.perf_counter()
     for start in range(0, rows, LOAD_BATCH):
         monitor.apply(inserts(table, start, min(start + LOAD_BATCH, rows)))
     side.load_seconds = time.perf_counter() - begin
     side.bytes_per_row = (resident() - before) / rows
+    open_before = counts(monitor)
     for size, batches in rounds.items():
-        open_before = counts(monitor)
         spans = [(rows + n * size, rows + (n + 1) * size) for n in range(batches)]
-        side.insert_us[size] = timed(monitor.apply, [inserts(table, *span) for span in spans])
-        side.found[size] = [now - then for now, then in zip(counts(monitor), open_before, strict=True)]
-        side.delete_us[size] = timed(monitor.apply, [deletes(*span) for span in spans])
-        assert counts(monitor) == open_before, "deletes must take back what the inserts opened"
+        side.insert_us[str(size)] = timed(monitor.apply, [inserts(table, *span) for span in spans])
+        side.delete_us[str(size)] = timed(monitor.apply, [deletes(*span) for span in spans])
+        if counts(monitor) != open_before:
+            raise RuntimeError(f"{case.name}: deletes did not take back what the inserts opened")
+    monitor.apply(inserts(table, rows, rows + job.sample))
+    side.found = [now - then for now, then in zip(counts(monitor), open_before, strict=True)]
     return side
 
 
@@ -71,21 +98,19 @@ def counts(monitor: Monitor) -> list[int]:
     return list(monitor.counts().values())
 
 
-def measure_plain(case: Case, table: Table, rows: int, rounds: dict[int, int]) -> Side:
-    """The plain design knows no batches: all sizes are the same single-row calls."""
+def measure_plain(case: Case, table: Table, job: Job) -> Side:
     side = Side()
     before = resident()
     begin = time.perf_counter()
     plain = Plain(case.load(), list(table.columns))
-    plain.load(row[1:] for row in table.tuples(0, rows))
+    plain.load(row[1:] for row in table.tuples(0, job.rows))
     side.load_seconds = time.perf_counter() - begin
-    side.bytes_per_row = (resident() - before) / rows
-    for size, batches in rounds.items():
-        new = [(row[0], row[1:]) for row in table.tuples(rows, rows + size * batches)]
-        opened, side.insert_us[size] = timed_rows(plain.insert, new)
-        closed, side.delete_us[size] = timed_rows(plain.delete, [(row_id,) for row_id, _ in new])
-        assert opened == closed, "deletes must take back what the inserts opened"
-        side.found[size] = opened
+    side.bytes_per_row = (resident() - before) / job.rows
+    new = [(row[0], row[1:]) for row in table.tuples(job.rows, job.rows + job.sample)]
+    side.found, side.insert_us["1"] = timed_rows(plain.insert, new)
+    ended, side.delete_us["1"] = timed_rows(plain.delete, [(row_id,) for row_id, _ in reversed(new)])
+    if ended != side.found:
+        raise RuntimeError(f"{case.name}: the plain design's deletes did not take back what its inserts opened")
     return side
 
 
@@ -114,14 +139,14 @@ def timed_rows(apply: Callable[..., list[int]], rows: list[tuple[Any, ...]]) -> 
     return [sum(column) for column in zip(*found, strict=True)], us
 
 
-class quiet:  # noqa: N801
+@contextmanager
+def quiet() -> Iterator[None]:
     """Collects garbage before, not during, a measurement; the same for both contestants."""
-
-    def __enter__(self) -> None:
-        gc.collect()
-        gc.freeze()
-
-    def __exit__(self, *_: object) -> None:
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
         gc.unfreeze()
 
 
@@ -132,16 +157,10 @@ def resident() -> int:
         return int(numbers.read().split()[1]) * 4096
 
 
-def cases() -> Iterator[Case]:
-    yield from SINGLE
-    yield from SETS
-
-
 def main() -> None:
-    """`python -m benchmarks.measure NAME ROWS [quick]` prints one JSON object."""
-    name, rows, *rest = sys.argv[1:]
-    case = next(case for case in cases() if case.name == name)
-    print(json.dumps(run(case, int(rows), "quick" in rest)))
+    """`python -m benchmarks.measure JOB` (a Job as JSON) prints one JSON object."""
+    fields = json.loads(sys.argv[1])
+    print(json.dumps(run(Job(**fields | {"batches": tuple(fields["batches"])}))))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 Table-wide indexes (value -> bitmap of row numbers for = and !=, an LT-tree for each inequality column), one row at a
 time, predicates in the paper's classes and by cardinality, refinement of one bitmap until it is empty. A new row is
-probed as t and as u; same-column = and != refine both at once, and a symmetric rule is probed once. Partners stay
-bitmaps: no pair is listed and no event is made, so the baseline never pays for output. On delete the same question is
-asked again after the row has left the indexes.
+probed as t and as u; same-column = and != refine both at once, and a symmetric rule is probed once. The pairs of a rule
+that emits pairs are listed in `pairs`; of others they are only counted. On delete the same question is asked again
+after the row has left the indexes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyroaring import BitMap
 
 from benchmarks.paper_lt_tree import PaperLTTree
 from weever_stream import Rules
-from weever_stream.model.rules.constraint import DenialConstraint
+from weever_stream.model.rules.constraint import DenialConstraint, Emit
 from weever_stream.model.rules.predicate import Column, Operator, Predicate
 
 REPLAN_EVERY = 1024
@@ -70,6 +70,10 @@ class Indexes:
                 del self.hashed[value]
         if self.tree is not None:
             self.tree.delete(row_id, value)
+
+    def equal(self, value: Any) -> BitMap | None:
+        assert self.hashed is not None
+        return self.hashed.get(value)
 
     def bulk(self, values: Sequence[Any]) -> None:
         """Row n has the n-th value; the indexes must be empty."""
@@ -139,6 +143,7 @@ class Plain:
         self.columns = [Indexes() for _ in names]
         self.rows: dict[int, Row] = {}
         self.ids = BitMap()
+        self.pairs: list[tuple[str, int, int]] = []
         self._changes = 0
         for rule in self.rules:
             for step in rule.cross:
@@ -155,8 +160,8 @@ class Plain:
         """Fills the empty indexes in bulk, without looking for violations."""
         self.rows = dict(enumerate(rows))
         self.ids = BitMap(range(len(self.rows)))
-        for column, values in zip(self.columns, zip(*self.rows.values(), strict=True), strict=True):
-            column.bulk(values)
+        for at, column in enumerate(self.columns):
+            column.bulk([row[at] for row in self.rows.values()])
         for rule in self.rules:
             if rule.passing:
                 for row_id, row in self.rows.items():
@@ -164,7 +169,7 @@ class Plain:
 
     def insert(self, row_id: int, row: Row) -> list[int]:
         """The number of violations that the row opens, for each rule."""
-        found = self._probe(row)
+        found = self._probe(row_id, row)
         self.rows[row_id] = row
         self.ids.add(row_id)
         for column, value in zip(self.columns, row, strict=True):
@@ -181,17 +186,17 @@ class Plain:
             column.remove(row_id, value)
         for rule in self.rules:
             rule.forget(row_id)
-        return self._probe(row)
+        return self._probe(row_id, row)
 
-    def _probe(self, row: Row) -> list[int]:
+    def _probe(self, row_id: int, row: Row) -> list[int]:
         if self._changes % REPLAN_EVERY == 0:
             for rule in self.rules:
                 rule.plan(self.columns)
         self._changes += 1
         smaller: dict[tuple[int, Any], BitMap] = {}
-        return [self._probe_rule(rule, row, smaller) for rule in self.rules]
+        return [self._probe_rule(rule, row_id, row, smaller) for rule in self.rules]
 
-    def _probe_rule(self, rule: PlainRule, row: Row, smaller: dict[tuple[int, Any], BitMap]) -> int:
+    def _probe_rule(self, rule: PlainRule, row_id: int, row: Row, smaller: dict[tuple[int, Any], BitMap]) -> int:
         if rule.constraint.is_single:
             return int(rule.passes("t", row))
         both = self._refine(None, rule.shared, row, smaller)
@@ -201,8 +206,19 @@ class Plain:
         for role, steps in rule.schedules:
             if rule.passes(role, row):
                 partners = self._refine(self._start(rule, role, both), steps, row, smaller)
-                found += len(self.ids if partners is None else partners)
+                partners = self.ids if partners is None else partners
+                found += len(partners)
+                if partners and rule.constraint.emit is Emit.PAIRS:
+                    self._list(rule.constraint, role, row_id, partners)
         return found
+
+    def _list(self, constraint: DenialConstraint, role: str, row_id: int, partners: BitMap) -> None:
+        """The pairs as (rule, t, u); a symmetric one with the smaller id first."""
+        for other in partners:
+            t, u = (row_id, other) if role == "t" else (other, row_id)
+            if constraint.is_symmetric and u < t:
+                t, u = u, t
+            self.pairs.append((constraint.id, t, u))
 
     def _start(self, rule: PlainRule, role: str, both: BitMap | None) -> BitMap | None:
         passing = rule.passing.get("u" if role == "t" else "t")
@@ -220,12 +236,12 @@ class Plain:
                 return BitMap()
             column = self.columns[step.other]
             if step.op is Operator.EQ:
-                operand = column.hashed.get(value)  # type: ignore[union-attr]
+                operand = column.equal(value)
                 if operand is None:
                     return BitMap()
                 ids = operand if ids is None else ids & operand
             elif step.op is Operator.NE:
-                ids = self._without(ids, column.nulls, column.hashed.get(value))  # type: ignore[union-attr]
+                ids = self._without(ids, column.nulls, column.equal(value))
             else:
                 ids = self._compare(ids, step, value, smaller)
             if not ids:

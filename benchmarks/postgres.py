@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -52,7 +52,7 @@ def server() -> Iterator[psycopg.Connection]:
             stdout=log, stderr=log,
         )  # fmt: skip
     try:
-        with _connect(port) as connection:
+        with _connect(port, process) as connection:
             yield connection
     finally:
         process.terminate()
@@ -74,7 +74,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _connect(port: int) -> psycopg.Connection:
+def _connect(port: int, process: subprocess.Popen[bytes]) -> psycopg.Connection:
     deadline = time.monotonic() + START_TIMEOUT
     while True:
         try:
@@ -82,12 +82,13 @@ def _connect(port: int) -> psycopg.Connection:
         except psycopg.OperationalError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(0.1)
+            with suppress(subprocess.TimeoutExpired):  # waits a little, and no longer for a server that has died
+                raise RuntimeError(f"PostgreSQL ended with {process.wait(timeout=0.1)}") from None
 
 
-def measure(connection: psycopg.Connection, case: Case, rows: int, inserts: int) -> dict[str, float]:
+def measure(connection: psycopg.Connection, case: Case, rows: int, inserts: int, seed: int) -> dict[str, float]:
     """Loads `rows` without the trigger, then times single inserts with it: a statement each, one transaction."""
-    table = case.table(rows + inserts)
+    table = case.table(rows + inserts, seed)
     constraints = list(case.load())
     _create(connection, table, constraints)
     _copy(connection, table, rows)

@@ -18,7 +18,7 @@ class Case:
 
     name: str
     title: str
-    make: Callable[[int], Table]
+    make: Callable[..., Table]
     types: dict[str, str]
     rules: tuple[str, ...]  # `deny` texts
     emit: str = "pairs"
@@ -32,8 +32,12 @@ class Case:
         document = {"version": 1, "dataset": self.name, "key": ["id"], "columns": columns, "rules": entries}
         return Rules.loads(yaml.safe_dump(document, sort_keys=False))
 
-    def table(self, rows: int) -> Table:
-        return self.make(rows).select([name for name in self.types if self._uses(name)])
+    def table(self, rows: int, seed: int = 7) -> Table:
+        return self.make(rows, seed=seed).select([name for name in self.types if self._uses(name)])
+
+    @property
+    def has_equality(self) -> bool:
+        return all(constraint.is_single or constraint.equalities for constraint in self.load())
 
     @property
     def is_set(self) -> bool:
@@ -88,6 +92,14 @@ SINGLE = (
         generate.tpch,
         generate.TPCH_TYPES,
         ("t.customer = t'.supplier and t.supplier = t'.customer",),
+    ),
+    Case(
+        "no_equality",
+        "weight >, price <",
+        generate.tariff,
+        generate.TARIFF_TYPES,
+        ("t.weight > t'.weight and t.price < t'.price",),
+        emit="counts",
     ),
 )
 
@@ -165,3 +177,4 @@ SETS = (
     _tax("medium", "20 rules, medium overlap", *MEDIUM),
     _tax("low", "20 rules, low overlap", *LOW),
 )
+CASES = {case.name: case for case in (*SINGLE, *SETS)}
