@@ -45,14 +45,15 @@ def main(rules: Sequence[str], baselines: Sequence[str], seed: int, output: Path
         chosen = {name for name in QUICK if context.get_parameter_source(name) is click.core.ParameterSource.DEFAULT}
         limits |= {name: QUICK[name] for name in chosen}
     console = Console()
-    names = list(rules or CASES)
+    names, failed = list(rules or CASES), list[str]()
     with Progress(console=console) as progress:
-        results = list(_engine(progress, names, limits, "plain" in baselines, seed))
+        results = list(_engine(progress, names, limits, "plain" in baselines, seed, failed))
         server = list(_postgres(progress, names, limits, seed)) if "postgres" in baselines else []
     verdicts = list(bars.check(results))
     document = {
         "machine": {"python": platform.python_version(), "processor": platform.machine()},
         "seed": seed,
+        "failed": failed,
         "results": results,
         "postgres": server,
         "bars": [asdict(bar) | {"verdict": bar.verdict} for bar in verdicts],
@@ -60,12 +61,14 @@ def main(rules: Sequence[str], baselines: Sequence[str], seed: int, output: Path
     report.show(console, results, server, verdicts)
     report.save(output, document)
     console.print(f"written: {output / 'results.json'} and {output / 'results.png'}")
+    if failed:
+        raise click.ClickException(f"failed, see above: {', '.join(failed)}")
 
 
 def _engine(
-    progress: Progress, names: Sequence[str], limits: dict[str, Any], plain: bool, seed: int
+    progress: Progress, names: Sequence[str], limits: dict[str, Any], plain: bool, seed: int, failed: list[str]
 ) -> Iterator[dict[str, Any]]:
-    """Each case and size in a process of its own, so that the memory is its own too."""
+    """A process for each case and size: its memory is its own, and one that fails does not end the run."""
     work = list(product(names, limits["sizes"]))
     task = progress.add_task("engine and plain design", total=len(work))
     for name, rows in work:
@@ -73,10 +76,11 @@ def _engine(
         job = Job(name, rows, tuple(limits["batches"]), _sample(name, limits), plain, seed)
         command = [sys.executable, "-m", "benchmarks.measure", json.dumps(asdict(job))]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-        if done.returncode:
-            raise click.ClickException(f"{name} with {rows:,} rows failed, see above")
         progress.advance(task)
-        yield json.loads(done.stdout)
+        if done.returncode:
+            failed.append(f"{name} with {rows:,} rows")
+        else:
+            yield json.loads(done.stdout)
 
 
 def _postgres(progress: Progress, names: Sequence[str], limits: dict[str, Any], seed: int) -> Iterator[dict[str, Any]]:

@@ -25,8 +25,18 @@ def show(console: Console, results: Sequence[Result], postgres: Sequence[dict[st
 
 def costs(results: Sequence[Result]) -> Table:
     table = Table(title="Microseconds for one row, index upkeep included")
-    for name in ("rule", "rows", "batch", "insert", "delete", "plain insert", "plain delete", "times plain", "B/row"):
-        table.add_column(name, justify="left" if name == "rule" else "right")
+    for name in (
+        "rule",
+        "rows",
+        "batch",
+        "insert",
+        "delete",
+        "plain insert",
+        "plain delete",
+        "times plain",
+        "byte/row",
+    ):
+        table.add_column(name, justify="left" if name == "rule" else "right", no_wrap=name == "rule")
     for result in results:
         engine, plain = result["engine"], result["plain"]
         for batch, insert in engine["insert_us"].items():
@@ -47,7 +57,7 @@ def costs(results: Sequence[Result]) -> Table:
 def postgres_table(postgres: Sequence[dict[str, Any]]) -> Table:
     table = Table(title="PostgreSQL: a trigger for each rule, one insert at a time")
     for name in ("rule", "rows", "inserts", "us for one", "violations"):
-        table.add_column(name, justify="left" if name == "rule" else "right")
+        table.add_column(name, justify="left" if name == "rule" else "right", no_wrap=name == "rule")
     for line in postgres:
         table.add_row(
             line["case"], f"{line['rows']:,}", str(line["inserts"]), _number(line["us"]), str(line["violations"])
@@ -58,7 +68,7 @@ def postgres_table(postgres: Sequence[dict[str, Any]]) -> Table:
 def bars_table(bars: Sequence[Bar]) -> Table:
     table = Table(title="The bars, at 1M rows in batches of 10,000")
     for name in ("rule", "promise", "wanted", "seen", "verdict"):
-        table.add_column(name)
+        table.add_column(name, no_wrap=name != "promise")
     for bar in bars:
         wanted = f"{'at most' if bar.at_most else 'at least'} {bar.wanted:g}"
         verdict = f"[{COLOURS[bar.verdict]}]{bar.verdict}[/]"
@@ -76,7 +86,7 @@ def save(folder: Path, document: dict[str, Any]) -> None:
 def plot(path: Path, results: Sequence[Result]) -> None:
     """Cost of an insert over the rows, for each rule: the engine by batch size, and the plain design."""
     names = list(dict.fromkeys(result["case"] for result in results))
-    across = min(4, len(names))
+    across = min(4, max(1, len(names)))
     down = -(-len(names) // across)
     figure = Figure(figsize=(4 * across, 3.2 * down), layout="constrained")
     for at, name in enumerate(names):

@@ -70,11 +70,13 @@ def test_a_quick_run_writes_table_plot_and_json(tmp_path: Path) -> None:
     assert answer.exit_code == 0
     assert "Microseconds for one row" in answer.output
     document = json.loads((tmp_path / "results.json").read_text())
+    assert document["failed"] == []
     assert [(result["case"], result["rows"]) for result in document["results"]] == [("key", 60), ("salary_rate", 60)]
     for result in document["results"]:
         assert set(result["engine"]["insert_us"]) == set(result["engine"]["delete_us"]) == {"1", "10"}
         assert result["plain"]["insert_us"]["1"] > 0
         assert result["engine"]["found"] == result["plain"]["found"]
+        assert result["engine"]["found_spoiled"] == result["plain"]["found_spoiled"]
     assert {bar["verdict"] for bar in document["bars"]} == {"not measured"}
     assert (tmp_path / "results.png").read_bytes().startswith(b"\x89PNG")
 
