@@ -125,9 +125,10 @@ class Monitor:
         known = self.shard.table.ids
         removed = [key for key, at in last.items() if at < 0 and key in known]
         written = {key: at for key, at in last.items() if at >= 0}
+        order = list(written.values())
         cells: Mapping[str, Sequence[Value]] = read.cells
-        if len(written) < len(read.keys):
-            cells = {name: [values[at] for at in written.values()] for name, values in read.cells.items()}
+        if order != list(range(len(read.keys))):
+            cells = {name: [values[at] for at in order] for name, values in read.cells.items()}
         return last, Delta(removed, list(written), cells)
 
     def _row_of(self, key: Key) -> Mapping[str, Value]:

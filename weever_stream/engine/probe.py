@@ -34,7 +34,8 @@ class Probe:
         if isinstance(condition, Differ):
             return Probe(condition.names[0], Operator.NE, condition.names[0], condition.names)
         left, right = condition.left, condition.right
-        assert isinstance(left, Column) and isinstance(right, Column)
+        assert isinstance(left, Column)
+        assert isinstance(right, Column)
         if role == "t":
             return Probe(left.name, condition.op, right.name)
         return Probe(right.name, condition.op.mirrored, left.name)

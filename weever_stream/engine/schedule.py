@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from weever_stream.model.rules.predicate import Condition, Differ, Operator
 
@@ -102,7 +103,7 @@ def _slack(conditions: list[Condition], cardinality: Cardinality) -> int:
     """The smallest difference between neighbours of one class: less drift than half of it keeps the order."""
     gaps = [
         abs(_size(a, cardinality) - _size(b, cardinality))
-        for a, b in zip(conditions, conditions[1:], strict=False)
+        for a, b in pairwise(conditions)
         if class_of(a) == class_of(b)
     ]
     return max(1, min(gaps)) if gaps else 2**62

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from weever_stream.engine.domain import Codes, Ids, grown
 from weever_stream.engine.findings import NOBODY, Findings, Label, Pairs, unpacked
-from weever_stream.engine.probe import passes
+from weever_stream.engine.probe import Role, passes
 from weever_stream.engine.route import Route, RouteSpec
 from weever_stream.engine.table import Key, Table
 from weever_stream.model.errors import InvariantError
@@ -213,11 +213,11 @@ class _OnlyRule:
     def wants_rows(self, rule: str) -> bool:
         return rule == self._rule
 
-    def add_pairs(self, rule: str, role: object, own: Ids, other: Ids) -> None:
+    def add_pairs(self, rule: str, role: Role, own: Ids, other: Ids) -> None:
         if rule == self._rule:
-            self._findings.add_pairs(rule, role, own, other)  # type: ignore[arg-type]
+            self._findings.add_pairs(rule, role, own, other)
 
-    def add_count(self, rule: str, role: object, own: int, partners: int) -> None:
+    def add_count(self, rule: str, role: Role, own: int, partners: int) -> None:
         """Counts of other rules are not wanted."""
 
 

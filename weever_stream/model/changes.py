@@ -108,7 +108,7 @@ class ChangeReader:
         unknown = [change.get("op") for change in changes if change.get("op") not in OPS]
         if unknown:
             raise ValueError(f"unknown op {unknown[0]!r}: use insert, update or delete")
-        images = [_NO_ROW if change["op"] == "delete" else change.get("after") for change in changes]
+        images: list[Any] = [_NO_ROW if change["op"] == "delete" else change.get("after") for change in changes]
         _require_mappings(images, "an insert or update needs its new row in `after`, not {}")
         keys = self._keys(changes, images, families)
         moved = self._moved(changes, keys, families)
@@ -117,7 +117,7 @@ class ChangeReader:
         return ChangeBatch(changes, keys, moved, cells, has_unchanged)
 
     def _keys(self, changes: Sequence[Change], images: Sequence[Row], families: dict[str, Family]) -> list[Key]:
-        sources = list(images)
+        sources: list[Any] = list(images)
         for at in self._without_key(sources):
             sources[at] = changes[at].get("before") if changes[at]["op"] == "delete" else None
             if not self._has_key(sources[at]):
