@@ -60,7 +60,7 @@ def main(rules: Sequence[str], baselines: Sequence[str], seed: int, output: Path
     }
     report.show(console, results, server, verdicts)
     report.save(output, document)
-    console.print(f"written: {output / 'results.json'} and {output / 'results.png'}")
+    console.print(f"results are in {output}")
     if failed:
         raise click.ClickException(f"failed, see above: {', '.join(failed)}")
 

@@ -80,13 +80,14 @@ def save(folder: Path, document: dict[str, Any]) -> None:
     """`results.json` and `results.png`; the JSON goes first, so a plot that fails loses no figures."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "results.json").write_text(json.dumps(document, indent=1) + "\n")
-    plot(folder / "results.png", document["results"])
+    if document["results"]:
+        plot(folder / "results.png", document["results"])
 
 
 def plot(path: Path, results: Sequence[Result]) -> None:
     """Cost of an insert over the rows, for each rule: the engine by batch size, and the plain design."""
     names = list(dict.fromkeys(result["case"] for result in results))
-    across = min(4, max(1, len(names)))
+    across = min(4, len(names))
     down = -(-len(names) // across)
     figure = Figure(figsize=(4 * across, 3.2 * down), layout="constrained")
     for at, name in enumerate(names):
