@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from weever_stream import Monitor, Rules
+from weever_stream.engine import route
 from weever_stream.model.errors import RuleError
 from weever_stream.model.types import UNCHANGED
 from weever_stream.oracle import Oracle
@@ -368,3 +369,20 @@ def test_final_state_equals_the_oracle(feed: tuple[Rules, list[dict[str, Any]], 
         monitor.apply(batch)
         oracle.apply(batch)
     check_state(monitor, oracle)
+
+
+class RefiningMachine(EngineMachine):
+    """No partition is small enough to be compared row by row: every search goes through the indexes."""
+
+    usual = route.SCAN_LIMIT
+
+    @initialize()
+    def search_through_indexes(self) -> None:
+        route.SCAN_LIMIT = 0
+
+    def teardown(self) -> None:
+        route.SCAN_LIMIT = self.usual
+
+
+TestRefining = RefiningMachine.TestCase
+TestRefining.settings = settings(quick, max_examples=300, stateful_step_count=8)

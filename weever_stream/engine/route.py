@@ -58,12 +58,23 @@ class RouteSpec:
         return tuple(c for c in constraint.conditions if c.is_cross and c not in constraint.equalities)
 
 
+class _Numbers(dict[Hashable, int]):
+    """A key that is looked up for the first time gets the next free number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.free: list[int] = []
+
+    def __missing__(self, key: Hashable) -> int:
+        number = self[key] = self.free.pop() if self.free else len(self)
+        return number
+
+
 class PartitionNumbers:
     """Route key -> dense partition number. With one column its code is the number."""
 
     def __init__(self) -> None:
-        self._numbers: dict[Hashable, int] = {}
-        self._free: list[int] = []
+        self._numbers = _Numbers()
         self.capacity = 1
 
     def of(self, codes: list[Codes], size: int) -> Ids:
@@ -75,22 +86,17 @@ class PartitionNumbers:
             return codes[0].astype(np.int64)
         known = np.logical_and.reduce([column != NULL for column in codes])
         result = np.full(size, NOWHERE, dtype=np.int64)
-        result[known] = [self._number(key) for key in _packed([column[known] for column in codes])]
+        keys = _packed([column[known] for column in codes])
+        result[known] = np.fromiter(map(self._numbers.__getitem__, keys), dtype=np.int64, count=len(keys))
+        self.capacity = max(self.capacity, len(self._numbers) + len(self._numbers.free))
         return result
-
-    def _number(self, key: Hashable) -> int:
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = self._free.pop() if self._free else len(self._numbers) + len(self._free)
-            self.capacity = max(self.capacity, number + 1)
-        return number
 
     def forget(self, codes: list[Codes]) -> None:
         """Frees the numbers of these keys; their partitions are empty."""
         if len(codes) < 2:
             return
         for key in set(_packed(codes)):
-            self._free.append(self._numbers.pop(key))
+            self._numbers.free.append(self._numbers.pop(key))
 
 
 def _packed(codes: list[Codes]) -> list[Hashable]:

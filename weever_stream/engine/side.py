@@ -112,12 +112,13 @@ class Side:
 
     def remove(self, rids: Ids) -> Ids:
         """Rows leave their partitions, while their cells still stand in the table; answers partitions now empty."""
+        if not len(rids):
+            return rids
         pids = self.pid_of[rids].astype(np.int64)
         if self.partitions:
             by_pid = np.argsort(pids, kind="stable")
             self._tell_partitions(rids[by_pid], pids[by_pid], Partition.remove)
-        for rid, pid in zip(rids.tolist(), pids.tolist(), strict=True):
-            self._unlink(rid, pid)
+        self._unlink(rids.tolist(), pids.tolist())
         np.subtract.at(self.count, pids, 1)
         self.pid_of[rids] = NOWHERE
         empty = np.unique(pids[self.count[pids] == 0])
@@ -125,14 +126,16 @@ class Side:
             zone.clear(empty)
         return empty
 
-    def _unlink(self, rid: int, pid: int) -> None:
-        before, after = self._previous[rid], self._next[rid]
-        if before < 0:
-            self._first[pid] = after
-        else:
-            self._next[before] = after
-        if after >= 0:
-            self._previous[after] = before
+    def _unlink(self, rids: list[int], pids: list[int]) -> None:
+        first, following, previous = memoryview(self._first), memoryview(self._next), memoryview(self._previous)
+        for rid, pid in zip(rids, pids, strict=True):
+            before, after = previous[rid], following[rid]
+            if before < 0:
+                first[pid] = after
+            else:
+                following[before] = after
+            if after >= 0:
+                previous[after] = before
 
     def _tell_partitions(self, rids: Ids, pids: Ids, change: Callable[[Partition, Ids], None]) -> None:
         cuts = np.flatnonzero(pids[1:] != pids[:-1]) + 1

@@ -117,11 +117,13 @@ class ChangeReader:
         return ChangeBatch(changes, keys, moved, cells, has_unchanged)
 
     def _keys(self, changes: Sequence[Change], images: Sequence[Row], families: dict[str, Family]) -> list[Key]:
-        sources: list[Any] = list(images)
+        sources: list[Any] = [
+            (change.get("before") or change.get("key") or _NO_ROW) if change["op"] == "delete" else image
+            for change, image in zip(changes, images, strict=True)
+        ]
+        _require_mappings(sources, "`before` and `key` are mappings, not {}")
         for at in self._without_key(sources):
-            sources[at] = changes[at].get("before") if changes[at]["op"] == "delete" else None
-            if not self._has_key(sources[at]):
-                sources[at] = changes[at].get("key")
+            sources[at] = changes[at].get("key")
             if not self._has_key(sources[at]):
                 wanted = ", ".join(self._key)
                 raise ValueError(f"no key: {wanted} must be in `key`, `after` or `before` and not null")
