@@ -135,5 +135,5 @@ class PaperLTTreeMachine(IndexMachine):
 
 @pytest.mark.parametrize("machine", [LTTreeMachine, HashIndexMachine, PaperLTTreeMachine])
 def test_index_agrees_with_a_dict(machine: type[IndexMachine]) -> None:
-    relaxed = settings(max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
+    relaxed = settings(max_examples=300, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(machine, settings=relaxed)
