@@ -10,13 +10,14 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from weever_stream.model.errors import Problem, RuleError
 from weever_stream.model.rules.constraint import DenialConstraint
 from weever_stream.model.rules.holoclean import load_listing
 from weever_stream.model.rules.loader import load_file, read_text
 from weever_stream.model.rules.ruleset import Rules
-from weever_stream.model.rules.sentences import sentence
+from weever_stream.model.rules.sentences import denial, not_evaluated, sentence
 from weever_stream.model.rules.writer import write_rules
 
 FILE = click.Path(path_type=Path)
@@ -36,9 +37,8 @@ def validate(file: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"dataset": loaded.dataset, "rules": len(loaded), "warnings": loaded.warnings}))
         return
-    for warning in loaded.warnings:
-        click.echo(f"{file}: warning: {warning}", err=True)
-    click.echo(f"{file}: {len(loaded)} rule{'s' if len(loaded) != 1 else ''}, no mistakes")
+    _warn(loaded, file)
+    click.echo(f"{file}: {_counted(loaded)}, no mistakes")
 
 
 @rules.command("import")
@@ -55,7 +55,8 @@ def import_(file: Path, dataset: str | None, key: tuple[str, ...], output: Path 
         raise RuleError((Problem(0, 0, "is a rule file already: there is nothing to import", str(file)),))
     listed = load_listing(text, str(file))
     written = write_rules(dataclasses.replace(listed, dataset=dataset or listed.dataset, key=key))
-    Rules.loads(written, file=str(file))
+    _check_written(written, file)
+    _warn(listed, output or file)
     if output is None:
         click.echo(written, nl=False)
         return
@@ -63,7 +64,7 @@ def import_(file: Path, dataset: str | None, key: tuple[str, ...], output: Path 
         output.write_text(written, encoding="utf-8")
     except OSError as error:
         raise RuleError((Problem(0, 0, f"cannot be written: {error.strerror}", str(output)),)) from None
-    click.echo(f"{output}: {len(listed)} rules", err=True)
+    click.echo(f"{output}: {_counted(listed)}", err=True)
 
 
 @rules.command()
@@ -72,31 +73,42 @@ def import_(file: Path, dataset: str | None, key: tuple[str, ...], output: Path 
 def show(file: Path, as_json: bool) -> None:
     """Say what each rule of FILE means: a plain sentence, its class, and whether it is symmetric."""
     loaded = load_file(file)
-    shown = [_described(constraint) for constraint in loaded]
+    shown = [_described(constraint, loaded.redact) for constraint in loaded]
     if as_json:
         click.echo(json.dumps({"dataset": loaded.dataset, "rules": shown, "warnings": loaded.warnings}))
         return
     table = Table("rule", "what must never be", "class", "symmetric")
     for rule in shown:
         told = [rule["sentence"], *(f"not evaluated: {part}" for part in rule["dropped"])]
-        table.add_row(
-            *map(_escaped, (rule["rule"], "\n".join(told), rule["class"])), "yes" if rule["symmetric"] else "no"
-        )
+        symmetric = "yes" if rule["symmetric"] else "no"
+        table.add_row(*map(Text, (rule["rule"], "\n".join(told), rule["class"], symmetric)))
     Console().print(table)
+    _warn(loaded, file)
+
+
+def _warn(loaded: Rules, file: Path) -> None:
     for warning in loaded.warnings:
         click.echo(f"{file}: warning: {warning}", err=True)
 
 
-def _escaped(text: str) -> str:
-    return text.replace("[", "\\[")
+def _counted(loaded: Rules) -> str:
+    return f"{len(loaded)} rule{'s' if len(loaded) != 1 else ''}"
 
 
-def _described(constraint: DenialConstraint) -> dict[str, Any]:
+def _check_written(written: str, file: Path) -> None:
+    """Raises RuleError where the options do not fit the list. Places in the new text would say nothing: it has none."""
+    try:
+        Rules.loads(written, file=str(file))
+    except RuleError as error:
+        raise RuleError(tuple(Problem(0, 0, problem.message, str(file)) for problem in error.problems)) from None
+
+
+def _described(constraint: DenialConstraint, redact: tuple[str, ...]) -> dict[str, Any]:
     return {
         "rule": constraint.id,
-        "sentence": sentence(constraint),
-        "deny": str(constraint),
+        "sentence": sentence(constraint, redact),
+        "deny": denial(constraint, redact),
         "class": constraint.rule_class.value,
         "symmetric": constraint.is_symmetric,
-        "dropped": [f"{dropped.condition} ({dropped.reason})" for dropped in constraint.dropped],
+        "dropped": not_evaluated(constraint, redact),
     }

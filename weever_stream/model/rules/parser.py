@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -143,6 +143,9 @@ def _named(term: TermText, rows: dict[str, Row]) -> TermText:
 
 
 def _row_names(columns: list[ColumnText], declared: tuple[str, ...]) -> dict[str, Row]:
+    if len(set(declared)) > 2:
+        offset = columns[0].offset if columns else 0
+        raise RuleSyntaxError(f"a rule is over two rows at most, not {', '.join(declared)}", offset)
     pairs = (declared,) if declared else ROW_PAIRS
     for count, column in enumerate(columns):
         if not any(column.row in pair for pair in pairs):
@@ -266,10 +269,22 @@ def _constant(token: Token) -> bool | int | Decimal | str:
     if token.type == "STRING":
         return _unquoted(token)
     if token.type == "NUMBER":
-        return int(token) if token.lstrip("+-").isdigit() else Decimal(token)
+        return _number(token)
     return token.type == "TRUE"
 
 
+def _number(token: Token) -> int | Decimal:
+    try:
+        value = Decimal(token)
+    except InvalidOperation:
+        value = Decimal("Infinity")
+    if not value.is_finite() or abs(value.adjusted()) > _MOST_DIGITS or len(token) > _MOST_DIGITS:
+        shown = token if len(token) <= 40 else token[:37] + "..."
+        raise RuleSyntaxError(f"the number {shown} is out of range", _offset(token))
+    return int(token) if token.lstrip("+-").isdigit() else value
+
+
+_MOST_DIGITS = 400
 _NO_NULL = "a rule cannot ask for NULL: a comparison with it is never true, so such rows break no rule"
 _OPERAND = "a column such as t.zip or a constant"
 _WORDS = {

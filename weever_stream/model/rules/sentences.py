@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from weever_stream.model.rules.constraint import DenialConstraint, RuleClass
-from weever_stream.model.rules.predicate import Column, Condition, Differ, Operator, Predicate, Term, Value
+from weever_stream.model.rules.predicate import (
+    Column,
+    Condition,
+    Constant,
+    Differ,
+    Operator,
+    Predicate,
+    Row,
+    Term,
+    Value,
+)
 
 _WORDS = {
     Operator.EQ: "equals",
@@ -27,19 +38,61 @@ _SAME_COLUMN = {
 HIDDEN = "(hidden)"
 
 
-def sentence(constraint: DenialConstraint) -> str:
-    """What must never be, as one sentence.
+@dataclass(frozen=True)
+class _HiddenConstant(Constant):
+    def __str__(self) -> str:
+        return HIDDEN
+
+
+def sentence(constraint: DenialConstraint, redact: Collection[str] = ()) -> str:
+    """What must never be, as one sentence. Constants that redacted columns are compared with are not shown.
 
     >>> from weever_stream.model.rules.building import dependency
     >>> sentence(DenialConstraint("r", dependency(["zip"], ["city"])))
     'No two rows with the same zip have a different city.'
     """
+    first, second = (_filtered(filters, redact) for filters in (constraint.filters_t, constraint.filters_u))
     if constraint.is_single:
-        return f"No row has {_and(_filter(p) for p in constraint.filters_t)}."
+        return f"No row has {first}."
     cross = [c for c in constraint.conditions if c.is_cross]
     if constraint.rule_class in (RuleClass.KEY, RuleClass.FUNCTIONAL):
-        return f"No two rows{_common_filter(constraint)} {_dependency(constraint, cross)}."
-    return f"No row t has, towards another row t', {_and(_cross(c) for c in cross)}{_sides(constraint)}."
+        common = f", both with {first}," if first else ""
+        return f"No two rows{common} {_dependency(constraint, cross)}."
+    if not cross:
+        both = f"No two rows both have {first}."
+        return both if constraint.is_symmetric else f"No row has {first} while another row has {second}."
+    sides = "".join(f", where {name} has {said}" for name, said in (("t", first), ("t'", second)) if said)
+    return f"No row t has, towards another row t', {_and(_cross(c) for c in cross)}{sides}."
+
+
+def denial(constraint: DenialConstraint, redact: Collection[str] = ()) -> str:
+    """The rule as it is evaluated, without the constants that redacted columns are compared with."""
+    return "not(" + _and(str(_masked(condition, redact)) for condition in constraint.conditions) + ")"
+
+
+def not_evaluated(constraint: DenialConstraint, redact: Collection[str] = ()) -> list[str]:
+    """The predicates that were written but are not evaluated, each with the reason; constants hidden likewise."""
+    known = (*constraint.conditions, *constraint.where, *(dropped.condition for dropped in constraint.dropped))
+    masks = {str(c): str(_masked(c, redact)) for c in (*known, *(c.swapped for c in known))}
+    texts = []
+    for dropped in constraint.dropped:
+        text = f"{dropped.condition} ({dropped.reason})"
+        for clear in sorted(masks, key=len, reverse=True):
+            text = text.replace(clear, masks[clear])
+        texts.append(text)
+    return texts
+
+
+def _masked(condition: Condition, redact: Collection[str]) -> Condition:
+    if isinstance(condition, Differ) or not isinstance(condition.right, Constant):
+        return condition
+    hidden = any(column.name in redact for column in condition.columns)
+    return Predicate(condition.left, condition.op, _HiddenConstant(None)) if hidden else condition
+
+
+def _filtered(filters: Iterable[Predicate], redact: Collection[str]) -> str:
+    masked = (_masked(predicate, redact) for predicate in filters)
+    return _and(_filter(predicate) for predicate in masked if isinstance(predicate, Predicate))
 
 
 def _dependency(constraint: DenialConstraint, cross: Sequence[Condition]) -> str:
@@ -48,27 +101,14 @@ def _dependency(constraint: DenialConstraint, cross: Sequence[Condition]) -> str
     return f"with {same} have {_cross(rest[0])}" if rest else f"have {same}"
 
 
-def _common_filter(constraint: DenialConstraint) -> str:
-    filters = _and(_filter(p) for p in constraint.filters_t)
-    return f", both with {filters}," if filters else ""
-
-
-def _sides(constraint: DenialConstraint) -> str:
-    sides = [(name, _and(_filter(p) for p in f)) for name, f in _filters(constraint) if f]
-    return "".join(f", where {name} has {said}" for name, said in sides)
-
-
-def _filters(constraint: DenialConstraint) -> tuple[tuple[str, tuple[Predicate, ...]], ...]:
-    return ("t", constraint.filters_t), ("t'", constraint.filters_u)
-
-
 def _cross(condition: Condition) -> str:
     if isinstance(condition, Differ):
         return "a different " + " or ".join(condition.names)
     left, right = condition.columns
     if left.name == right.name:
         return f"{_SAME_COLUMN[condition.op]} {left.name}"
-    return f"a {left.name} that {_WORDS[condition.op]} the {right.name} of t'"
+    article = "an" if left.name[:1].lower() in ("a", "e", "i", "o", "u") else "a"
+    return f"{article} {left.name} that {_WORDS[condition.op]} the {right.name} of t'"
 
 
 def _filter(predicate: Predicate) -> str:
@@ -111,6 +151,8 @@ class Message:
         """
         if u is None:
             return f"{self._who(t)} breaks {self._constraint.id}: {self._cells(t, self._constraint.columns)}"
+        if not self._compared:
+            return f"{self._filtered(t, 't')} and {self._filtered(u, 'u')} break {self._constraint.id}"
         if not self._is_dependency:
             return f"{self._who(t)} and {self._who(u)}: {_and(say(t['row'], u['row']) for say in self._compared)}"
         shared = self._cells(t, self._same)
@@ -124,6 +166,12 @@ class Message:
         shared = ", ".join(f"{name} {self._shown(name, value)}" for name, value in group.items())
         counted = f"{rows} rows in {pairs} pairs" if pairs != 1 else f"{rows} rows in 1 pair"
         return f"{shared}: {counted} break {self._constraint.id}"
+
+    def _filtered(self, row: Mapping[str, Any], side: Row) -> str:
+        """A row of a rule that compares the two rows with constants alone."""
+        filters = self._constraint.filters_t if side == "t" else self._constraint.filters_u
+        names = dict.fromkeys(column.name for predicate in filters for column in predicate.columns)
+        return f"{self._who(row)} ({self._cells(row, names)})"
 
     def _who(self, row: Mapping[str, Any]) -> str:
         return ", ".join(f"{name} {self._shown(name, value)}" for name, value in row["key"].items())
@@ -139,14 +187,21 @@ class Message:
 
 
 class _Comparison:
-    """A cross-row condition, said with the values of two rows."""
+    """A cross-row condition that holds, said with the values of two rows.
+
+    Events may show a value in another form (a hash, a text), so that it cannot be compared again: all that is left
+    of it is whether two values are the same.
+    """
 
     def __init__(self, condition: Condition, shown: Any) -> None:
-        self._parts = condition.parts if isinstance(condition, Differ) else (condition,)
+        self._condition = condition
         self._shown = shown
 
     def __call__(self, t: Mapping[str, Value], u: Mapping[str, Value]) -> str:
-        return _and(self._said(p, t, u) for p in self._parts if p.holds(dict(t), dict(u)))
+        if isinstance(self._condition, Predicate):
+            return self._said(self._condition, t, u)
+        differ = (p for p in self._condition.parts if p.holds(dict(t), dict(u)))
+        return _and(self._said(p, t, u) for p in differ)
 
     def _said(self, predicate: Predicate, t: Mapping[str, Value], u: Mapping[str, Value]) -> str:
         left, right = predicate.columns

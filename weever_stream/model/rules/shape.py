@@ -14,6 +14,8 @@ from weever_stream.model.rules.nearest import did_you_mean
 from weever_stream.model.rules.source import Document, Path
 from weever_stream.model.types import TYPE_NAMES, ColumnType
 
+_MOST_TOLERATED = 10**18
+
 
 def _tolerance(raw: object) -> Tolerance:
     """`3`, or a share of the rows: `0.1%`."""
@@ -21,6 +23,8 @@ def _tolerance(raw: object) -> Tolerance:
     try:
         number = Decimal(text.removesuffix("%").strip())
     except InvalidOperation:
+        number = Decimal(-1)
+    if not number.is_finite() or number > _MOST_TOLERATED:
         number = Decimal(-1)
     if text.endswith("%") and 0 <= number <= 100:
         return Tolerance(share=number / 100)

@@ -41,9 +41,8 @@ def write_rules(rules: Rules) -> str:
 
 def rule_entry(constraint: DenialConstraint) -> dict[str, Any]:
     """One item of `rules`: fd or unique where they say it, and only settings that are not the default."""
-    where = "" if _denied(constraint) is None else " and ".join(map(str, constraint.where))
     settings: dict[str, Any] = {
-        "where": where,
+        "where": " and ".join(map(str, constraint.where)),
         "severity": constraint.severity.value if constraint.severity is not Severity.WARNING else "",
         "description": constraint.description,
         "tags": dict(constraint.tags),
@@ -55,7 +54,7 @@ def rule_entry(constraint: DenialConstraint) -> dict[str, Any]:
 
 
 def _denied(constraint: DenialConstraint) -> tuple[Condition, ...] | None:
-    """The conditions without the `where` filter; None where the filter must be written out."""
+    """The conditions without the `where` filter; None where too few rows would be named."""
     filters = {*constraint.where, *mirror(constraint.where)}
     rest = tuple(c for c in constraint.conditions if c not in filters)
     rows = frozenset[str]().union(*(c.rows for c in rest))
