@@ -21,7 +21,7 @@ def write(header: dict[str, Any], rows: Iterable[tuple[Value, ...]]) -> bytes:
     >>> read(write({"batch": 3}, [(1, None, Decimal("1.5"))]))
     ({'batch': 3}, [(1, None, Decimal('1.5'))])
     """
-    body = json.dumps([header, [[_tagged(value) for value in row] for row in rows]], separators=(",", ":"))
+    body = json.dumps([header, [tagged_row(row) for row in rows]], separators=(",", ":"))
     return MAGIC + bytes([VERSION]) + zlib.compress(body.encode("utf-8", "surrogatepass"), 1)
 
 
@@ -36,7 +36,16 @@ def read(data: bytes) -> tuple[dict[str, Any], list[tuple[Value, ...]]]:
         header, rows = json.loads(zlib.decompress(data[len(MAGIC) + 1 :]).decode("utf-8", "surrogatepass"))
     except (zlib.error, ValueError) as error:
         raise StateError(f"the saved monitor is damaged: {error}") from error
-    return header, [tuple(_untagged(value) for value in row) for row in rows]
+    return header, [untagged_row(row) for row in rows]
+
+
+def tagged_row(row: Iterable[Any]) -> list[Any]:
+    """A row as JSON can hold it; `untagged_row` gives it back."""
+    return [_tagged(value) for value in row]
+
+
+def untagged_row(row: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(_untagged(value) for value in row)
 
 
 def _tagged(value: Value) -> Any:
@@ -49,7 +58,7 @@ def _tagged(value: Value) -> Any:
         return {"datetime": value.isoformat()}
     if isinstance(value, date):
         return {"date": value.isoformat()}
-    return value
+    return {"tuple": tagged_row(value)} if isinstance(value, tuple) else value
 
 
 _READERS: dict[str, Any] = {
@@ -57,6 +66,7 @@ _READERS: dict[str, Any] = {
     "float": float.fromhex,
     "datetime": datetime.fromisoformat,
     "date": date.fromisoformat,
+    "tuple": untagged_row,
 }
 
 

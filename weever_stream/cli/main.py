@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 import click
 
+from weever_stream.cli.plan import plan
 from weever_stream.cli.rules import rules
 from weever_stream.model.errors import WeeverError
 
@@ -17,6 +18,7 @@ def commands() -> None:
     """Finds the rows of a change feed that break a rule, and says when it holds again."""
 
 
+commands.add_command(plan)
 commands.add_command(rules)
 
 

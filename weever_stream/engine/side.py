@@ -127,7 +127,7 @@ class Side:
         return empty
 
     def _unlink(self, rids: list[int], pids: list[int]) -> None:
-        first, following, previous = memoryview(self._first), memoryview(self._next), memoryview(self._previous)
+        first, following, previous = self._first.data, self._next.data, self._previous.data
         for rid, pid in zip(rids, pids, strict=True):
             before, after = previous[rid], following[rid]
             if before < 0:

@@ -1,0 +1,169 @@
+"""The monitor as a library: explanations, snapshots, redaction, refusals, plan."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from weever_stream import Monitor, Rules, Violation
+from weever_stream.model.errors import ChangeError, StateError, WeeverError
+from weever_stream.plan import plan_of, text_of
+
+RULES = """
+version: 1
+dataset: tax
+key: [id]
+columns: {id: long, zip: string, city: string, salary: long, rate: double}
+rules:
+  - {id: zip_city, fd: zip -> city}
+  - {id: fair, deny: "t.zip = t'.zip and t.salary > t'.salary and t.rate < t'.rate"}
+  - {id: sane, deny: t.rate > 60}
+"""
+ROWS = [
+    {"id": 1, "zip": "90001", "city": "LA", "salary": 10, "rate": 3.0},
+    {"id": 2, "zip": "90001", "city": "SF", "salary": 20, "rate": 2.0},
+    {"id": 3, "zip": "90002", "city": "NY", "salary": 20, "rate": 70.0},
+]
+
+
+def inserts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"op": "insert", "after": row, "position": f"feed@{row['id']}"} for row in rows]
+
+
+@pytest.fixture
+def monitor() -> Monitor:
+    monitor = Monitor(Rules.loads(RULES))
+    monitor.apply(inserts(ROWS))
+    return monitor
+
+
+def test_events_have_the_fields_of_the_contract() -> None:
+    events = Monitor(Rules.loads(RULES)).apply(inserts(ROWS), detected_ms=5)
+    event = next(event for event in events if event["rule"] == "zip_city")
+    assert event["message"] == "zip 90001 has city LA (id 1) and city SF (id 2)"
+    assert event["cause"] == {"op": "insert", "key": {"id": 2}, "position": "feed@2"}
+    assert (event["v"], event["op"], event["detected_ms"], event["batch"]) == (1, "new", 5, 0)
+    assert event["t"] == {"key": {"id": 1}, "row": {"zip": "90001", "city": "LA"}}
+    assert len(event["id"]) == 32
+
+
+def test_explanation_shows_the_pair_and_its_sql_finds_it(monitor: Monitor) -> None:
+    found = {violation.rule: violation for rule in monitor.rules for violation in monitor.violations(rule.id)}
+    explained = monitor.explain(found["fair"])
+    assert [(e.left, e.right) for e in explained.evidence] == [("90001", "90001"), (20, 10), (2.0, 3.0)]
+    assert explained.cause is not None
+    assert explained.cause.position == "feed@2"
+    database = duckdb.connect()
+    database.execute("create table tax (id bigint, zip text, city text, salary bigint, rate double)")
+    database.executemany("insert into tax values (?, ?, ?, ?, ?)", [list(row.values()) for row in ROWS])
+    for violation in found.values():
+        assert len(database.execute(monitor.explain(violation).sql).fetchall()) == 1
+
+
+def test_explaining_what_does_not_hold_is_refused(monitor: Monitor) -> None:
+    for violation in (
+        Violation("zip_city", (1,), (3,)),
+        Violation("zip_city", (1,), (9,)),
+        Violation("sane", (1,), None),
+    ):
+        with pytest.raises(WeeverError, match="does not hold now"):
+            monitor.explain(violation)
+    with pytest.raises(WeeverError, match='unknown rule "zipcity"'):
+        list(monitor.violations("zipcity"))
+
+
+def test_a_loaded_monitor_goes_on_where_the_saved_one_was(monitor: Monitor) -> None:
+    loaded = Monitor.load(monitor.save(), monitor.rules)
+    change = [{"op": "delete", "key": {"id": 2}}]
+    assert loaded.apply(change, detected_ms=1) == monitor.apply(change, detected_ms=1)
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda data: b"hello" + data, "no saved monitor"),
+        (lambda data: data[:6] + bytes([99]) + data[7:], "format version 99"),
+        (lambda data: data[:40], "damaged"),
+    ],
+)
+def test_foreign_bytes_are_refused(monitor: Monitor, damage: Any, sentence: str) -> None:
+    with pytest.raises(StateError, match=sentence):
+        Monitor.load(damage(monitor.save()), monitor.rules)
+
+
+def test_other_rules_are_refused(monitor: Monitor) -> None:
+    with pytest.raises(StateError, match="other rules"):
+        Monitor.load(monitor.save(), Rules.loads(RULES.replace("rate > 60", "rate > 61")))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"op": "upsert", "after": {"id": 1}}, "unknown op 'upsert'"),
+        ({"op": "insert"}, "needs its new row"),
+        ({"op": "delete", "before": {"zip": "1"}}, "no key: id"),
+        ({"op": "insert", "after": {"id": 4, "salary": "much"}}, "column salary: 'much' is no long"),
+        ("insert", "a change is a mapping, not str"),
+    ],
+)
+def test_a_bad_change_is_named_and_nothing_of_its_batch_is_taken(monitor: Monitor, change: Any, sentence: str) -> None:
+    before = monitor.save()
+    with pytest.raises(ChangeError, match=sentence) as caught:
+        monitor.apply([{"op": "delete", "key": {"id": 1}}, change])
+    assert caught.value.index == 1
+    assert monitor.save() == before
+
+
+def test_redacted_values_leave_as_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = Rules.loads(RULES.replace("key: [id]", "key: [id]\nredact: [city]"))
+    monkeypatch.delenv("WEEVER_REDACT_SECRET", raising=False)
+    with pytest.raises(WeeverError, match="WEEVER_REDACT_SECRET"):
+        Monitor(rules)
+    monkeypatch.setenv("WEEVER_REDACT_SECRET", "s3cret")
+    monitor = Monitor(rules)
+    events = monitor.apply(inserts(ROWS))
+    shown = json.dumps(events) + str(monitor.explain(next(iter(monitor.violations("zip_city")))))
+    assert "LA" not in shown
+    assert "SF" not in shown
+    assert "90001" in shown
+
+
+def test_plan_names_routes_indexes_and_order(monitor: Monitor) -> None:
+    plan = plan_of(monitor)
+    (route,) = plan["routes"]
+    assert route["equalities"] == ["t.zip = t'.zip"]
+    assert route["sides"][0]["hash_indexes"] == ["city"]
+    assert route["sides"][0]["lt_trees"] == ["rate", "salary"]
+    fair = next(rule for rule in route["rules"] if rule["rule"] == "fair")
+    assert [step["cardinality"] for step in fair["steps"]] == [2, 3]
+    assert "route 1: rows meet where t.zip = t'.zip" in text_of(plan)
+
+
+def test_plan_command_reads_a_table(tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(RULES)
+    lines = [",".join(ROWS[0]), *(",".join(map(str, row.values())) for row in ROWS)]
+    (tmp_path / "tax.csv").write_text("\n".join(lines))
+    command = [sys.executable, "-c", "from weever_stream.cli.main import main; main()", "plan", "rules.yaml"]
+    done = subprocess.run([*command, "tax.csv", "--json"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["rows"] == 3
+    wrong = subprocess.run([*command, "tax.txt"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2
+    assert wrong.stderr.count("\n") == 1
+
+
+def test_the_engine_needs_no_spark_no_kafka_no_clock() -> None:
+    engine = Path(__file__).parents[2] / "weever_stream" / "engine"
+    for module in engine.glob("*.py"):
+        for forbidden in ("pyspark", "kafka", "prometheus", "time", "random"):
+            assert f"import {forbidden}" not in module.read_text(), module
+    code = "import sys, weever_stream; print([m for m in ('pyspark', 'kafka', 'pyarrow') if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,130 @@
+"""The plan: how a set of rules will run, as data for programs and as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from weever_stream.engine.route import SCAN_LIMIT, Route
+from weever_stream.engine.schedule import CLASSES, class_of
+from weever_stream.engine.side import Side
+from weever_stream.model.rules.sentences import sentence
+from weever_stream.monitor import Monitor
+
+Plan = dict[str, Any]
+
+
+def plan_of(monitor: Monitor) -> Plan:
+    """Routes, indexes, order and cardinalities as they are with the rows that the monitor holds."""
+    shard = monitor.shard
+    return {
+        "dataset": monitor.rules.dataset,
+        "rows": monitor.rows,
+        "columns": {name: column.distinct for name, column in shard.table.columns.items()},
+        "routes": [_route(monitor, route) for route in shard.routes],
+        "one_row_rules": [
+            {"rule": c.id, "sentence": sentence(c), "predicates": [str(p) for p in c.filters_t]} for c in shard.singles
+        ],
+        "dropped": [
+            {"rule": c.id, "predicate": str(dropped.condition), "reason": dropped.reason}
+            for c in monitor.rules
+            for dropped in c.dropped
+        ],
+        "warnings": list(monitor.rules.warnings),
+    }
+
+
+def _route(monitor: Monitor, route: Route) -> Plan:
+    spec = route.spec
+    equal = [f"t.{a} = t'.{b}" for a, b in zip(spec.t_columns, spec.u_columns, strict=True)]
+    return {
+        "equalities": equal,
+        "filters": {"t": [str(p) for p in spec.t_filters], "t'": [str(p.swapped) for p in spec.u_filters]},
+        "sides": [_side(side) for side in route.sides],
+        "rules": [_rule(monitor, route, rule) for rule in route.schedule.order],
+        "prefixes": [
+            {
+                "rule": prefix.owner,
+                "predicates": [str(condition) for condition in prefix.conditions],
+                "shared_with": list(prefix.users),
+                "refinements_saved": prefix.benefit,
+            }
+            for prefix in route.schedule.prefixes
+        ],
+    }
+
+
+def _side(side: Side) -> Plan:
+    counts = side.count[side.count > 0]
+    return {
+        "columns": list(side.columns),
+        "partitions": len(counts),
+        "largest_partition": int(counts.max(initial=0)),
+        "searched_by_index": int(np.count_nonzero(counts > SCAN_LIMIT)),
+        "hash_indexes": sorted(side.hashed),
+        "lt_trees": sorted(side.ordered),
+    }
+
+
+def _rule(monitor: Monitor, route: Route, rule: str) -> Plan:
+    constraint = monitor.rules.by_id[rule]
+    steps = [
+        {
+            "predicate": str(condition),
+            "class": CLASSES[class_of(condition)],
+            "cardinality": max(route.cardinality(column.name) for column in condition.columns),
+        }
+        for condition in route.schedule.steps[rule]
+    ]
+    return {
+        "rule": rule,
+        "sentence": sentence(constraint),
+        "class": constraint.rule_class.value,
+        "symmetric": constraint.is_symmetric,
+        "emit": constraint.emit.value,
+        "steps": steps,
+    }
+
+
+def text_of(plan: Plan) -> str:
+    return "\n".join(_lines(plan)) + "\n"
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    yield f"{plan['dataset']}: {plan['rows']:,} rows, {len(plan['routes'])} routes"
+    for number, route in enumerate(plan["routes"], start=1):
+        yield ""
+        yield f"route {number}: rows meet where {' and '.join(route['equalities']) or 'they like (no equality)'}"
+        yield from _route_lines(route)
+    for rule in plan["one_row_rules"]:
+        yield ""
+        yield f"one row alone: {rule['rule']}: {rule['sentence']}"
+    for dropped in plan["dropped"]:
+        yield ""
+        yield f"dropped from {dropped['rule']}: {dropped['predicate']} ({dropped['reason']})"
+    yield from (f"warning: {warning}" for warning in plan["warnings"])
+
+
+def _route_lines(route: Plan) -> Iterator[str]:
+    for row, filters in route["filters"].items():
+        if filters:
+            yield f"  only rows {row} with {' and '.join(filters)}"
+    for side in route["sides"]:
+        yield (
+            f"  {side['partitions']:,} partitions by ({', '.join(side['columns'])}), the largest of "
+            f"{side['largest_partition']:,} rows; {side['searched_by_index']:,} searched by index"
+        )
+        indexes = [f"hash({name})" for name in side["hash_indexes"]] + [f"LT-tree({name})" for name in side["lt_trees"]]
+        yield f"  indexes in a partition: {', '.join(indexes) or 'none needed'}"
+    for rule in route["rules"]:
+        symmetric = ", symmetric" if rule["symmetric"] else ""
+        yield f"  {rule['rule']} ({rule['class']}{symmetric}, emit {rule['emit']}): {rule['sentence']}"
+        for at, step in enumerate(rule["steps"], start=1):
+            yield f"    {at}. {step['predicate']}  [{step['class']}, {step['cardinality']:,} values]"
+    for prefix in route["prefixes"]:
+        yield (
+            f"  shared: {' and '.join(prefix['predicates'])} of {prefix['rule']} also starts "
+            f"{', '.join(prefix['shared_with'])} ({prefix['refinements_saved']} refinements saved a row)"
+        )
