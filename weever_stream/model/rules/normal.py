@@ -25,8 +25,9 @@ def normal_form(
     _check_meaning(kept, columns)
     kept = _merged(kept, dropped)
     kept = _shorter_differs(kept, columns, dropped)
+    written = kept
     kept = _with_mirror(kept, columns)
-    kept = _without_redundant(kept, columns, dropped)
+    kept = _without_redundant(kept, written, columns, dropped)
     return kept, tuple(dropped)
 
 
@@ -167,7 +168,10 @@ def _is_single(conditions: Conditions) -> bool:
     return all(condition.rows <= {"t"} for condition in conditions)
 
 
-def _without_redundant(conditions: Conditions, columns: Columns, dropped: list[Dropped]) -> Conditions:
+def _without_redundant(
+    conditions: Conditions, written: Conditions, columns: Columns, dropped: list[Dropped]
+) -> Conditions:
+    """The conditions that do not follow from others. Of those that go, only what was written is worth a word."""
     symmetric = not _is_single(conditions) and set(mirror(conditions)) == set(conditions)
     kept = conditions
     last_first = conditions[::-1]
@@ -176,7 +180,7 @@ def _without_redundant(conditions: Conditions, columns: Columns, dropped: list[D
         rest = tuple(other for other in kept if other not in orbit)
         if condition in kept and rest and all(entails(_grounds(c, rest), c, columns) for c in orbit):
             kept = rest
-            dropped.extend(Dropped(c, _reason(c, rest, columns)) for c in conditions if c in orbit)
+            dropped.extend(Dropped(c, _reason(c, rest, columns)) for c in written if c in orbit)
     return kept
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import operator
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -61,6 +62,9 @@ _FUNCTIONS: dict[Operator, Callable[[Value, Value], Any]] = {
 }
 
 
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")  # as in grammar.lark; str.isidentifier takes more
+
+
 @dataclass(frozen=True)
 class Column:
     row: Row
@@ -71,7 +75,7 @@ class Column:
         return Column("u" if self.row == "t" else "t", self.name)
 
     def __str__(self) -> str:
-        name = self.name if self.name.isidentifier() else '"' + self.name.replace('"', '""') + '"'
+        name = self.name if _PLAIN_NAME.fullmatch(self.name) else '"' + self.name.replace('"', '""') + '"'
         return f"t.{name}" if self.row == "t" else f"t'.{name}"
 
 
