@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from weever_stream.model.rules.constraint import DenialConstraint, Dropped
 from weever_stream.model.rules.logic import Columns, core, entails, reasons, required, satisfiable
-from weever_stream.model.rules.predicate import Condition, Constant, Differ, Operator, Predicate
+from weever_stream.model.rules.predicate import Condition, Constant, Differ, Operator, Predicate, columns_of
 
 Conditions = tuple[Condition, ...]
 
@@ -100,7 +100,7 @@ def _check_meaning(conditions: Conditions, columns: Columns) -> None:
         )
     if all(_always(condition, columns) for condition in conditions):
         who = "every row" if all(condition.rows <= {"t"} for condition in conditions) else "every pair of rows"
-        names = ", ".join(dict.fromkeys(column.name for column in required(conditions)))
+        names = ", ".join(dict.fromkeys(column.name for column in columns_of(conditions)))
         raise MeaninglessError(f"{who} {f'with a value in {names} ' if names else ''}violates it")
 
 

@@ -16,6 +16,9 @@ class _Flow(list[str]):
     """A list on one line."""
 
 
+_ESCAPED = frozenset("\r\x85\u2028\u2029")  # line breaks to YAML, which other quotes do not keep
+
+
 class _Dumper(yaml.SafeDumper):
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         """List items are indented under their key."""
@@ -25,6 +28,12 @@ class _Dumper(yaml.SafeDumper):
 
 _Dumper.add_representer(
     _Flow, lambda dumper, names: dumper.represent_sequence("tag:yaml.org,2002:seq", names, flow_style=True)
+)
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style='"' if _ESCAPED.intersection(text) else None
+    ),
 )
 
 
