@@ -74,7 +74,8 @@ class BatchEvents:
             if constraint.emit is Emit.COUNTS:
                 continue
             yield from sorted(self._of_pairs(constraint, change.retracted, "retracted"), key=_by_id)
-            yield from sorted(self._capped(constraint, change.opened), key=_by_id)
+            opened = self._capped if constraint.emit is Emit.PAIRS else self._opened
+            yield from sorted(opened(constraint, change.opened), key=_by_id)
             yield from self._of_groups(constraint, change)
 
     def _of_pairs(self, constraint: DenialConstraint, pairs: Pairs, op: str) -> Iterator[tuple[Event, Cause]]:
@@ -82,10 +83,13 @@ class BatchEvents:
         for a, b in zip(t.tolist(), u.tolist(), strict=True):
             yield self._event(constraint, op, *self._announcer.oriented(constraint, a, b))
 
+    def _opened(self, constraint: DenialConstraint, pairs: Pairs) -> Iterator[tuple[Event, Cause]]:
+        return self._of_pairs(constraint, pairs, "new")
+
     def _capped(self, constraint: DenialConstraint, pairs: Pairs) -> Iterator[tuple[Event, Cause]]:
         """At most `max_pairs` openings for one change; the last one kept says how many are missing."""
         if len(pairs) <= constraint.max_pairs:
-            yield from self._of_pairs(constraint, pairs, "new")
+            yield from self._opened(constraint, pairs)
             return
         t, u = unpacked(pairs)
         index = np.maximum(self._indexes(t), self._indexes(u))

@@ -29,6 +29,8 @@ class Redaction:
         self._secret = hashlib.blake2b((secret or "").encode()).digest()
 
     def masked(self, row: Mapping[str, Value]) -> dict[str, Value]:
+        if not self.columns:
+            return dict(row)
         return {name: self.value(name, value) for name, value in row.items()}
 
     def value(self, name: str, value: Value) -> Value:

@@ -87,7 +87,8 @@ class Partition:
         return rids[known + unknown], operands()
 
     def refine(self, candidates: BitMap | None, probe: Probe, rid: int, operands: Operands) -> BitMap:
-        """The candidates (None: all rows) that satisfy the probe. Never changes its argument."""
+        """The candidates (None: all rows) that satisfy the probe. Never changes its argument; what it answers may be an
+        index's own set, good until the next row is asked."""
         if probe.any_of:
             return BitMap.union(*(self.refine(candidates, part, rid, operands) for part in probe.parts))
         code = int(self._table.columns[probe.own].codes[rid])
@@ -101,7 +102,7 @@ class Partition:
         index = self.hashes[probe.other]
         equal = index.equal(code)
         if probe.op is Operator.EQ:
-            return BitMap(equal) if candidates is None else candidates & equal
+            return equal if candidates is None else candidates & equal
         rest = (index.ids if candidates is None else candidates) - equal
         return rest - index.nulls if candidates is not None and index.nulls else rest
 
@@ -109,12 +110,19 @@ class Partition:
         tree = self.trees[probe.other]
         value = self._table.columns[probe.own].domain.values[code]
         smaller = _operand(operands, (probe.other, "smaller", probe.own), tree.smaller, value)
-        if probe.op in (Operator.GE, Operator.LT):
-            smaller = smaller | _operand(operands, (probe.other, "equal", probe.own), tree.equal, value)
-        if probe.op in (Operator.GT, Operator.GE):
-            return BitMap(smaller) if candidates is None else candidates & smaller
-        rest = (tree.ids if candidates is None else candidates) - smaller
-        return rest - tree.nulls if candidates is not None and tree.nulls else rest
+        if probe.op is Operator.GT:
+            return smaller if candidates is None else candidates & smaller
+        if probe.op is Operator.LE:
+            rest = (tree.ids if candidates is None else candidates) - smaller
+        else:
+            equal = _operand(operands, (probe.other, "equal", probe.own), tree.equal, value)
+            if probe.op is Operator.GE:
+                return smaller | equal if candidates is None else candidates & (smaller | equal)
+            rest = (tree.ids if candidates is None else candidates) - smaller
+            rest -= equal
+        if candidates is not None and tree.nulls:
+            rest -= tree.nulls
+        return rest
 
     def check(self, rids: Ids) -> None:
         """Holds exactly these rows, and every index agrees with the table."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ class Probe:
     any_of: tuple[str, ...] = ()
 
     @staticmethod
+    @cache
     def of(condition: Condition, role: Role) -> Probe:
         """The condition for a row in this role.
 

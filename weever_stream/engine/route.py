@@ -221,12 +221,12 @@ class Route:
             if mask.any():
                 collector.add_pairs(rule, role, own[mask], other[mask])
 
-    def _counts_once(self, rule: str, role: Role, own: Ids, other: Ids) -> Mask:
+    def _counts_once(self, rule: str, role: Role, own: Ids | int, other: Ids) -> Mask:
         """Two rows of one batch ask for each other: drops the second finding of their pair."""
         asking = self._asking[other]
         if self._symmetric[rule]:
             return np.asarray(~asking | (own < other))
-        return ~asking if role == "u" else np.ones(len(own), dtype=bool)
+        return ~asking if role == "u" else np.ones(len(other), dtype=bool)
 
     def _refine(self, rids: Ids, pids: Ids, role: Role, hopeful: dict[str, Mask], collector: Collector) -> None:
         """Large partitions: the WEEVER refinement, partition by partition."""
@@ -297,13 +297,13 @@ class Route:
             collector.add_count(rule, role, rid, len(found) - (own is not None and own in found))
             return
         other = partition.rows(found)
-        keep = other != rid
+        other = other[other != rid]
         if alone:
-            keep &= self._counts_once(rule, role, np.full(len(other), rid), other)
+            other = other[self._counts_once(rule, role, rid, other)]
         if collector.wants_rows(rule):
-            collector.add_pairs(rule, role, np.full(int(keep.sum()), rid), other[keep])
+            collector.add_pairs(rule, role, np.full(len(other), rid), other)
         else:
-            collector.add_count(rule, role, rid, int(keep.sum()))
+            collector.add_count(rule, role, rid, len(other))
 
     def check(self) -> None:
         for side in self.sides:

@@ -54,8 +54,9 @@ class Schedule:
         return 2 * drift >= self.slack
 
     def remaining(self, rule: str, prefix: Prefix | None) -> tuple[Condition, ...]:
-        done = prefix.conditions if prefix else ()
-        return tuple(condition for condition in self.steps[rule] if condition not in done)
+        if prefix is None:
+            return self.steps[rule]
+        return tuple(condition for condition in self.steps[rule] if condition not in prefix.conditions)
 
     def prefix_of(self, rule: str) -> Prefix | None:
         return next((p for p in self.prefixes if rule == p.owner or rule in p.users), None)
