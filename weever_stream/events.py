@@ -64,7 +64,7 @@ class BatchEvents:
         self._announcer, self._outcome, self._read = announcer, outcome, read
         self._batch, self._stamp = batch, stamp
         self._rules, self._table = announcer.rules, announcer.table
-        self._index_of = {key: at if at >= 0 else ~at for key, at in last.items()}
+        self._index_of = _Indexes(last)
         self._old = {rid: at for at, rid in enumerate(outcome.old_rids.tolist())}
 
     def all(self) -> Iterator[tuple[Event, Cause]]:
@@ -179,6 +179,23 @@ def violation_id(dataset: str, rule: str, t: tuple[Value, ...], u: tuple[Value, 
     """32 hex digits from the dataset, the rule and the two keys alone."""
     text = json.dumps([dataset, rule, t, u], default=str, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+class _Indexes:
+    """key -> index of the last change of that key."""
+
+    def __init__(self, last: Mapping[Key, int]) -> None:
+        self._last = last
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._last
+
+    def __getitem__(self, key: Key) -> int:
+        at = self._last[key]
+        return at if at >= 0 else ~at
+
+    def get(self, key: Key, default: int) -> int:
+        return self[key] if key in self._last else default
 
 
 def _by_id(found: tuple[Event, Cause]) -> str:

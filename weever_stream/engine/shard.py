@@ -68,7 +68,7 @@ class Shard:
     def apply(self, delta: Delta) -> Outcome:
         """Removes and writes rows; answers the net change of every rule. Call `settle` with the outcome afterwards."""
         table = self.table
-        known = np.array([key in table.ids for key in delta.written], dtype=bool)
+        known = np.fromiter(map(table.ids.__contains__, delta.written), dtype=bool, count=len(delta.written))
         written, removed = table.allocate(delta.written), table.allocate(delta.removed)
         new = table.encode(delta.cells)
         touched = {name: ~known | (codes != self._current(name, written, known)) for name, codes in new.items()}

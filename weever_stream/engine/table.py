@@ -67,22 +67,15 @@ class Table:
         return np.sort(np.fromiter(self.ids.values(), dtype=np.int64, count=len(self.ids)))
 
     def allocate(self, keys: Sequence[Key]) -> Ids:
-        """Row ids of these keys, in order; keys that are not in the table get one, still without a row."""
-        get, found = self.ids.get, []
-        for key in keys:
-            rid = get(key)
-            if rid is None:
-                rid = self.ids[key] = self._new_id(key)
-            found.append(rid)
-        return np.array(found, dtype=np.int64)
-
-    def _new_id(self, key: Key) -> int:
-        if self._free:
-            rid = self._free.pop()
+        """Row ids of these (different) keys, in order; keys that are not in the table get one, still without a row."""
+        fresh = [key for key in keys if key not in self.ids]
+        reused = [self._free.pop() for _ in range(min(len(self._free), len(fresh)))]
+        for rid, key in zip(reused, fresh, strict=False):
             self.keys[rid] = key
-            return rid
-        self.keys.append(key)
-        return len(self.keys) - 1
+        start = len(self.keys)
+        self.keys.extend(fresh[len(reused) :])
+        self.ids.update(zip(fresh, [*reused, *range(start, len(self.keys))], strict=True))
+        return np.fromiter(map(self.ids.__getitem__, keys), dtype=np.int64, count=len(keys))
 
     def encode(self, cells: Mapping[str, Sequence[Value]]) -> dict[str, Codes]:
         return {name: column.domain.encode(cells[name]) for name, column in self.columns.items()}

@@ -35,6 +35,7 @@ class ChangeBatch:
     that changes it; the cells of deletes are None."""
 
     changes: Sequence[Change]
+    ops: Sequence[str]
     keys: Sequence[Key]
     moved: Mapping[int, Key]
     cells: Mapping[str, list[Value]]
@@ -42,7 +43,9 @@ class ChangeBatch:
 
     def last(self) -> dict[Key, int]:
         """For each key the index i of the change that wrote it last, or ~i of the one that removed it last."""
-        signed = [~at if change["op"] == "delete" else at for at, change in enumerate(self.changes)]
+        signed: Iterable[int] = range(len(self.keys))
+        if "delete" in self.ops:
+            signed = [~at if op == "delete" else at for at, op in enumerate(self.ops)]
         if not self.moved:
             return dict(zip(self.keys, signed, strict=True))
         last: dict[Key, int] = {}
@@ -59,14 +62,14 @@ class ChangeBatch:
         def row(key: Key) -> Row:
             return known[key] if key in known else row_of(key)
 
-        for at, (key, change) in enumerate(zip(self.keys, self.changes, strict=True)):
+        for at, (key, op) in enumerate(zip(self.keys, self.ops, strict=True)):
             old = self.moved.get(at, key)
             before = row(old) or row(key)
             for name, values in self.cells.items():
                 if values[at] is UNCHANGED:
                     values[at] = before.get(name)
             known[old] = {}
-            if change["op"] != "delete":
+            if op != "delete":
                 known[key] = {name: values[at] for name, values in self.cells.items()}
 
     def cause(self, index: int) -> Cause:
@@ -105,23 +108,29 @@ class ChangeReader:
 
     def _read(self, changes: Sequence[Change], families: dict[str, Family]) -> ChangeBatch:
         _require_mappings(changes, "a change is a mapping, not {}")
-        unknown = [change.get("op") for change in changes if change.get("op") not in OPS]
+        ops: list[Any] = [change.get("op") for change in changes]
+        unknown = [op for op in ops if op not in OPS]
         if unknown:
             raise ValueError(f"unknown op {unknown[0]!r}: use insert, update or delete")
-        images: list[Any] = [_NO_ROW if change["op"] == "delete" else change.get("after") for change in changes]
+        images: list[Any] = [change.get("after") for change in changes]
+        if "delete" in ops:
+            images = [_NO_ROW if op == "delete" else image for op, image in zip(ops, images, strict=True)]
         _require_mappings(images, "an insert or update needs its new row in `after`, not {}")
-        keys = self._keys(changes, images, families)
-        moved = self._moved(changes, keys, families)
+        keys = self._keys(changes, ops, images, families)
+        moved = self._moved(changes, ops, keys, families) if "update" in ops else {}
         cells = {name: self._column(name, [image.get(name) for image in images], families) for name in self._names}
         has_unchanged = any(UNCHANGED in values for values in cells.values())
-        return ChangeBatch(changes, keys, moved, cells, has_unchanged)
+        return ChangeBatch(changes, ops, keys, moved, cells, has_unchanged)
 
-    def _keys(self, changes: Sequence[Change], images: Sequence[Row], families: dict[str, Family]) -> list[Key]:
-        sources: list[Any] = [
-            (change.get("before") or change.get("key") or _NO_ROW) if change["op"] == "delete" else image
-            for change, image in zip(changes, images, strict=True)
-        ]
-        _require_mappings(sources, "`before` and `key` are mappings, not {}")
+    def _keys(
+        self, changes: Sequence[Change], ops: Sequence[str], images: Sequence[Row], families: dict[str, Family]
+    ) -> list[Key]:
+        sources: list[Any] = list(images)
+        if "delete" in ops:
+            for at, op in enumerate(ops):
+                if op == "delete":
+                    sources[at] = changes[at].get("before") or changes[at].get("key") or _NO_ROW
+            _require_mappings(sources, "`before` and `key` are mappings, not {}")
         for at in self._without_key(sources):
             sources[at] = changes[at].get("key")
             if not self._has_key(sources[at]):
@@ -142,11 +151,13 @@ class ChangeReader:
         columns = [self._column(name, [source[name] for source in sources], families) for name in self._key]
         return list(columns[0]) if len(columns) == 1 else list(zip(*columns, strict=True))
 
-    def _moved(self, changes: Sequence[Change], keys: Sequence[Key], families: dict[str, Family]) -> dict[int, Key]:
+    def _moved(
+        self, changes: Sequence[Change], ops: Sequence[str], keys: Sequence[Key], families: dict[str, Family]
+    ) -> dict[int, Key]:
         """Old keys of the updates that name one, in `before` or in `key`, other than the new one."""
         sources = {}
-        for at, change in enumerate(changes):
-            if change["op"] == "update":
+        for at, (op, change) in enumerate(zip(ops, changes, strict=True)):
+            if op == "update":
                 source = next((part for part in (change.get("before"), change.get("key")) if self._has_key(part)), None)
                 if source is not None:
                     sources[at] = source
