@@ -114,3 +114,14 @@ def test_check_finds_damage() -> None:
     tree._below[3].add(1000)
     with pytest.raises(InvariantError, match="running union"):
         tree.check()
+
+
+def test_a_tree_that_outgrows_its_blocks_within_a_batch() -> None:
+    rng = random.Random(3)
+    values = [rng.randrange(100) for _ in range(20_000)]
+    tree = LTTree(enumerate(values[:1_000]))
+    for start in range(1_000, 20_000, 700):
+        batch = range(start, min(start + 700, 20_000))
+        tree.insert_many(batch, [values[id_] for id_ in batch])
+    tree.check()
+    assert len(tree.smaller(50)) == sum(value < 50 for value in values)

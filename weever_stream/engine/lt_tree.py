@@ -139,7 +139,8 @@ class LTTree:
         self._blocks[b].put(id_, value)
         for union in self._below[b + 1 :]:
             union.add(id_)
-        self._split(b)
+        if self._split(b):
+            self._review()
 
     def delete(self, id_: int, value: Any) -> None:
         """Remove one id held with this value; InvariantError if it is not. Costs as `insert`."""
@@ -208,8 +209,8 @@ class LTTree:
             if b in changed:
                 seen.update(changed[b])
             self._below[b + 1] |= seen
-        for b in sorted(changed, reverse=True):
-            self._split(b)
+        if any([self._split(b) for b in sorted(changed, reverse=True)]):
+            self._review()
 
     def _delete_sorted(self, ids: list[int], values: list[Any]) -> None:
         """The same for a delete. Blocks are tidied up from the back, so that places stay true."""
@@ -247,15 +248,15 @@ class LTTree:
             self._broken(f"id {id_} is not held with value {value!r}")
         return b
 
-    def _split(self, b: int) -> None:
-        """Cut a block that became too long. O(sqrt(n)), once in as many inserts."""
+    def _split(self, b: int) -> bool:
+        """Cut a block if it became too long; was it? O(sqrt(n)), once in as many inserts."""
         block = self._blocks[b]
         if len(block.ids) <= 2 * self._load:
-            return
+            return False
         self._blocks[b : b + 1] = parts = list(cut(*block.flat(), self._load))
         self._tops[b : b + 1] = [part.top for part in parts]
         self._below[b + 1 : b + 1] = _running_unions(self._below[b], parts[:-1])
-        self._review()
+        return True
 
     def _tidy(self, b: int) -> None:
         """After a delete: drop the block if nothing is left in it, else correct its greatest value."""
