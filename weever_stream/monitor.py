@@ -9,6 +9,7 @@ from typing import Any
 
 from weever_stream import snapshot
 from weever_stream.engine.findings import NOBODY
+from weever_stream.engine.numbering import UNKNOWN
 from weever_stream.engine.shard import Delta, Shard
 from weever_stream.events import Announcer, BatchEvents, Event, violation_id
 from weever_stream.explain import Explanation, explanation
@@ -118,7 +119,8 @@ class Monitor:
         header: dict[str, Any] = {"batch": self.batch, "columns": list(names), "versions": self._versions()}
         header["causes"] = [[id_, *snapshot.tagged_row(astuple(cause))] for id_, cause in self._causes.items()]
         rows = (
-            (*self._announcer.key_tuple(rid), *(table.value(name, rid) for name in names)) for rid in table.ids.values()
+            (*self._announcer.key_tuple(rid), *(table.value(name, rid) for name in names))
+            for rid in table.live().tolist()
         )
         return snapshot.write(header, rows)
 
@@ -156,7 +158,7 @@ class Monitor:
         if read.has_unchanged:
             read.fill_unchanged(self._row_of)
         last = read.last()
-        known = self.shard.table.ids
+        known = self.shard.table
         removed = [key for key, at in last.items() if at < 0 and key in known]
         written = {key: at for key, at in last.items() if at >= 0}
         order = list(written.values())
@@ -166,5 +168,6 @@ class Monitor:
         return last, Delta(removed, list(written), cells)
 
     def _row_of(self, key: Key) -> dict[str, Value]:
-        rid = self.shard.table.ids.get(key)
-        return {} if rid is None else {name: self.shard.table.value(name, rid) for name in self.rules.used_columns}
+        table = self.shard.table
+        rid = table.id_of(key)
+        return {} if rid == UNKNOWN else {name: table.value(name, rid) for name in self.rules.used_columns}

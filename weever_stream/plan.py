@@ -57,7 +57,7 @@ def _route(monitor: Monitor, route: Route) -> Plan:
 
 
 def _side(side: Side) -> Plan:
-    counts = side.count[side.count > 0]
+    counts = side.slots.count[side.slots.count > 0]
     return {
         "columns": list(side.columns),
         "partitions": len(counts),

@@ -9,21 +9,23 @@ equal keys of different codes need a look at the values themselves (strings with
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from weever_stream.engine.numbering import UNKNOWN, Numbering
 from weever_stream.model.errors import InvariantError
 from weever_stream.model.rules.predicate import Operator, Value
 
 Codes = NDArray[np.int32]
-Ids = NDArray[np.int64]
+Ids = NDArray[np.signedinteger[Any]]
 Mask = NDArray[np.bool_]
 
-NULL = -1
+NULL = UNKNOWN
 
 _ARRAY_OPERATORS: dict[Operator, Callable[[Any, Any], Any]] = {
     Operator.EQ: operator.eq,
@@ -65,25 +67,21 @@ def order_key(value: Value) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
-def _is_exact(value: Value, key: float) -> bool:
-    """True where no other value of the domain can have the same order key."""
-    if isinstance(value, str):
+def order_keys(values: Sequence[Value]) -> NDArray[np.float64]:
+    """`order_key` of each value."""
+    if set(map(type, values)) <= {int, float}:
+        with suppress(OverflowError):
+            return np.array(values, dtype=np.float64)
+    return np.fromiter(map(order_key, values), dtype=np.float64, count=len(values))
+
+
+def _are_exact(values: Sequence[Value], keys: NDArray[np.float64]) -> bool:
+    """True where no other value of the domain can have one of these order keys."""
+    if isinstance(values[0], str) or not bool((np.abs(keys) < 2**53).all()):
         return False
-    if isinstance(value, datetime | date):
-        return abs(key) < 2**53
-    return bool(value == key and abs(key) < 2**53)
-
-
-class _Dictionary(dict[Value, int]):
-    """value -> code; a value that is looked up for the first time gets the next free code."""
-
-    def __init__(self, domain: Domain) -> None:
-        super().__init__({None: NULL})
-        self._domain = domain
-
-    def __missing__(self, value: Value) -> int:
-        code = self[value] = self._domain._admit(value)
-        return code
+    if isinstance(values[0], date) or set(map(type, values)) <= {int, float, bool}:
+        return True
+    return all(map(operator.eq, values, keys.tolist()))
 
 
 class Domain:
@@ -99,27 +97,33 @@ class Domain:
         self.ordered = ordered
         self.keys: NDArray[np.float64] = np.full(16, np.nan)
         self.exact = True
-        self._codes = _Dictionary(self)
-        self._free: list[int] = []
+        self._codes = Numbering()
 
     def __len__(self) -> int:
-        return len(self._codes) - 1
+        return len(self._codes)
 
     def encode(self, values: Sequence[Value]) -> Codes:
-        """Codes of these values, new ones added. Cost: about 50 ns a value."""
-        return np.fromiter(map(self._codes.__getitem__, values), dtype=np.int32, count=len(values))
+        """Codes of these values, new ones added. Cost: about 50 ns a value, 200 ns a new one."""
+        codes, fresh, numbers = self._codes.assign(values)
+        if fresh:
+            self._admit(fresh, numbers)
+        return np.array(codes, dtype=np.int32)
 
     def decode(self, code: int) -> Value:
         return None if code == NULL else self.values[code]
 
-    def forget(self, codes: Iterable[int]) -> None:
+    def decoded(self, codes: Codes) -> list[Value]:
+        values = self.values
+        return [None if code == NULL else values[code] for code in codes.tolist()]
+
+    def forget(self, codes: list[int]) -> None:
         """Frees codes that no cell holds any longer."""
+        values = self.values
+        self._codes.forget([values[code] for code in codes])
         for code in codes:
-            del self._codes[self.values[code]]
-            self.values[code] = None
-            if self.ordered:
-                self.keys[code] = np.nan
-            self._free.append(code)
+            values[code] = None
+        if self.ordered:
+            self.keys[codes] = np.nan
 
     def compare(self, op: Operator, left: Codes, right: Codes) -> Mask:
         """`left op right`, cell by cell; never true with NULL. Cost: a few ns a pair."""
@@ -139,32 +143,23 @@ class Domain:
         pairs = zip(left[at].tolist(), right[at].tolist(), strict=True)
         result[at] = [op.holds(values[a], values[b]) for a, b in pairs]
 
-    def _admit(self, value: Value) -> int:
-        if self._free:
-            code = self._free.pop()
-            self.values[code] = value
-        else:
-            code = len(self.values)
-            self.values.append(value)
+    def _admit(self, fresh: list[Any], codes: list[int]) -> None:
+        values = self.values
+        known = len(values)
+        values.extend([None] * (self._codes.capacity - known))
+        for code, value in zip(codes, fresh, strict=True):
+            values[code] = value
         if self.ordered:
-            self._note_order(code, value)
-        return code
-
-    def _note_order(self, code: int, value: Value) -> None:
-        if code + 2 > len(self.keys):
             # One slot stays unused at the end: NULL (-1) indexes it and finds a NaN, which no comparison accepts.
-            self.keys = grown(self.keys, code + 2, np.nan)
-        key = self.keys[code] = order_key(value)
-        self.exact = self.exact and _is_exact(value, key)
+            self.keys = grown(self.keys, len(values) + 1, np.nan)
+            self.keys[codes] = keys = order_keys(fresh)
+            self.exact = self.exact and _are_exact(fresh, keys)
 
     def check(self) -> None:
         """Every invariant of the dictionary."""
+        self._codes.check()
         for value, code in self._codes.items():
-            if value is None:
-                continue
             if self.values[code] != value or (self.ordered and self.keys[code] != order_key(value)):
                 raise InvariantError(f"domain: value {value!r} has code {code}, which stands for {self.values[code]!r}")
-        if len(self._codes) - 1 + len(self._free) != len(self.values) or not np.isnan(self.keys[-1]):
-            raise InvariantError(
-                f"domain: {len(self._codes) - 1} codes and {len(self._free)} free of {len(self.values)}"
-            )
+        if len(self.values) != self._codes.capacity or not np.isnan(self.keys[-1]):
+            raise InvariantError(f"domain: {len(self.values)} values for {self._codes.capacity} codes")

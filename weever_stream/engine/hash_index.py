@@ -1,129 +1,93 @@
-"""The hash index: value -> ids with that value, for = and != predicates."""
+"""The hash index: code -> ids with that code, for = and != predicates."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterator
 from typing import NoReturn
 
+import numpy as np
 from pyroaring import BitMap
 
+from weever_stream.engine.bitmaps import bitmap_of
+from weever_stream.engine.domain import NULL, Codes, Ids
 from weever_stream.model.errors import InvariantError
 
-_NONE = BitMap()  # handed out for values that nobody has; never changed
+_NONE = BitMap()  # handed out for codes that nobody has; never changed
 
 
 class HashIndex:
-    """Ids by value. Values are hashable, in practice an int code; None goes into `nulls`. An id is held once.
+    """Ids by dictionary code; those with NULL go into `nulls`. An id is held once.
 
     Every set this class hands out (`equal`, `ids`, `nulls`) belongs to the index and is read-only: it may change with
-    the next insert or delete. Use `index.equal(v) & candidates`, or `BitMap() | index.equal(v)` to own a copy.
+    the next insert or delete. Use `index.equal(code) & candidates`, or `BitMap() | index.equal(code)` to own a copy.
 
-    >>> index = HashIndex([(0, 7), (1, 8), (2, 7), (3, None)])
+    >>> index = HashIndex()
+    >>> index.insert(np.array([0, 1, 2, 3]), np.array([7, 8, 7, NULL]))
     >>> index.equal(7), index.equal(9), index.nulls, len(index)
     (BitMap([0, 2]), BitMap([]), BitMap([3]), 2)
     """
 
     __slots__ = ("_sets", "ids", "nulls")
 
-    def __init__(self, items: Iterable[tuple[int, Hashable]] = ()) -> None:
-        """Build from (id, value) pairs. O(n)."""
+    def __init__(self) -> None:
         self.ids, self.nulls = BitMap(), BitMap()
-        self._sets: dict[Hashable, BitMap] = {}
-        pairs = list(items)
-        if pairs:
-            ids, values = zip(*pairs, strict=True)
-            self.insert_many(ids, values)
+        self._sets: dict[int, BitMap] = {}
 
     def __len__(self) -> int:
-        """Number of distinct values, NULL not counted. O(1)."""
+        """Number of distinct codes, NULL not counted. O(1)."""
         return len(self._sets)
 
     def __repr__(self) -> str:
-        return f"HashIndex({len(self.ids)} ids, {len(self._sets)} values, {len(self.nulls)} nulls)"
+        return f"HashIndex({len(self.ids)} ids, {len(self._sets)} codes, {len(self.nulls)} nulls)"
 
-    def equal(self, value: Hashable) -> BitMap:
-        """Ids with this value: a shared, read-only set. O(1)."""
-        return self._sets.get(value, _NONE)
+    def equal(self, code: int) -> BitMap:
+        """Ids with this code: a shared, read-only set. O(1)."""
+        return self._sets.get(code, _NONE)
 
-    def insert(self, id_: int, value: Hashable) -> None:
-        """Add one id that is not held yet. O(1)."""
-        if id_ in self.ids or id_ in self.nulls:
-            self._broken(f"id {id_} is already held")
-        if value is None:
-            self.nulls.add(id_)
-            return
-        self.ids.add(id_)
-        held = self._sets.get(value)
-        if held is None:
-            self._sets[value] = BitMap((id_,))
-        else:
-            held.add(id_)
-
-    def delete(self, id_: int, value: Hashable) -> None:
-        """Remove one id held with this value; InvariantError if it is not. O(1)."""
-        held = self.nulls if value is None else self._sets.get(value, _NONE)
-        if id_ not in held:
-            self._broken(f"id {id_} is not held with value {value!r}")
-        held.remove(id_)
-        if value is None:
-            return
-        self.ids.remove(id_)
-        if not held:
-            del self._sets[value]
-
-    def insert_many(self, ids: Sequence[int], values: Sequence[Hashable]) -> None:
-        """Add a batch of ids that are not held yet; each value's set is changed once. O(batch).
+    def insert(self, ids: Ids, codes: Codes) -> None:
+        """Add ids that are not held yet; each code's set is changed once. O(batch).
 
         If an id is held already nothing is changed.
-
-        >>> index = HashIndex()
-        >>> index.insert_many([4, 5, 6], ["a", "b", "a"])
-        >>> index.equal("a")
-        BitMap([4, 6])
         """
-        fresh = BitMap(ids)
+        fresh = bitmap_of(ids)
         if len(fresh) != len(ids) or not (fresh.isdisjoint(self.ids) and fresh.isdisjoint(self.nulls)):
-            self._broken("a batch inserts an id that is already held, or one id twice")
-        by_value = _by_value(ids, values)
-        nulls = BitMap(by_value.pop(None, ()))
-        self.nulls |= nulls
-        self.ids |= fresh - nulls
-        sets = self._sets
-        for value, group in by_value.items():
-            held = sets.get(value)
-            if held is None:
-                sets[value] = BitMap(group)
-            elif len(group) == 1:
-                held.add(group[0])
+            self._broken("an id is inserted that is already held, or one id twice")
+        for code, group in _by_code(ids, codes):
+            if code == NULL:
+                self.nulls |= group
+                fresh -= group
+            elif code in self._sets:
+                self._sets[code] |= group
             else:
-                held.update(group)
+                self._sets[code] = group
+        self.ids |= fresh
 
-    def delete_many(self, ids: Sequence[int], values: Sequence[Hashable]) -> None:
-        """Remove a batch of ids, each held with its value; InvariantError if one is not. O(batch).
+    def delete(self, ids: Ids, codes: Codes) -> None:
+        """Remove ids, each held with its code. O(batch).
 
-        If one is not held with its value nothing is changed.
+        InvariantError if one is not held with its code; nothing is changed then.
         """
-        groups = {value: BitMap(group) for value, group in _by_value(ids, values).items()}
-        for value, gone in groups.items():
-            if not gone <= (self.nulls if value is None else self.equal(value)):
-                self._broken(f"ids of a batch are not held with value {value!r}")
+        groups = dict(_by_code(ids, codes))
+        for code, gone in groups.items():
+            if not gone <= (self.nulls if code == NULL else self.equal(code)):
+                self._broken(f"ids are deleted that are not held with code {code}")
         if sum(map(len, groups.values())) != len(ids):
-            self._broken("a batch deletes one id twice")
-        nulls = groups.pop(None, _NONE)
-        self.nulls -= nulls
-        self.ids -= BitMap(ids) - nulls
-        for value, gone in groups.items():
-            held = self._sets[value]
-            held -= gone
-            if not held:
-                del self._sets[value]
+            self._broken("an id is deleted twice")
+        for code, gone in groups.items():
+            if code == NULL:
+                self.nulls -= gone
+                continue
+            self.ids -= gone
+            self._sets[code] -= gone
+            if not self._sets[code]:
+                del self._sets[code]
 
     def check(self) -> None:
         """Raise InvariantError unless every promise holds: no empty set, no id twice, `ids` is the union. O(n)."""
         if not all(self._sets.values()):
             self._broken("an empty set was left behind")
-        if None in self._sets:
-            self._broken("NULL is held as a value")
+        if NULL in self._sets:
+            self._broken("NULL is held as a code")
         if sum(map(len, self._sets.values())) != len(self.ids) or BitMap.union(_NONE, *self._sets.values()) != self.ids:
             self._broken("ids differ from the union of the sets, or an id is held twice")
         if not self.ids.isdisjoint(self.nulls):
@@ -132,17 +96,15 @@ class HashIndex:
             self._broken("the shared empty set was changed")
 
     def _broken(self, message: str) -> NoReturn:
-        dump = ", ".join(f"{value!r}: {held!r}"[:80] for value, held in list(self._sets.items())[:20])
+        dump = ", ".join(f"{code}: {held!r}"[:80] for code, held in list(self._sets.items())[:20])
         raise InvariantError(f"{self!r}: {message}\n  {dump}")
 
 
-def _by_value(ids: Sequence[int], values: Sequence[Hashable]) -> dict[Hashable, list[int]]:
-    """Ids grouped by their value."""
-    groups: dict[Hashable, list[int]] = {}
-    for id_, value in zip(ids, values, strict=True):
-        group = groups.get(value)
-        if group is None:
-            groups[value] = [id_]
-        else:
-            group.append(id_)
-    return groups
+def _by_code(ids: Ids, codes: Codes) -> Iterator[tuple[int, BitMap]]:
+    """The ids of each code."""
+    order = codes.argsort(kind="stable")
+    ids, codes = ids[order], codes[order]
+    cuts = np.flatnonzero(codes[1:] != codes[:-1]) + 1
+    starts = [0, *cuts.tolist()] if len(codes) else []
+    for start, stop in zip(starts, [*starts[1:], len(codes)], strict=False):
+        yield int(codes[start]), bitmap_of(ids[start:stop])

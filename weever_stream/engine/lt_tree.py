@@ -209,7 +209,8 @@ class LTTree:
             if b in changed:
                 seen.update(changed[b])
             self._below[b + 1] |= seen
-        if any([self._split(b) for b in sorted(changed, reverse=True)]):
+        split = [self._split(b) for b in sorted(changed, reverse=True)]
+        if any(split):
             self._review()
 
     def _delete_sorted(self, ids: list[int], values: list[Any]) -> None:

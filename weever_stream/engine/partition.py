@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from pyroaring import BitMap
 
-from weever_stream.engine.domain import Ids, grown
+from weever_stream.engine.bitmaps import bitmap_of, ids_of
+from weever_stream.engine.domain import Ids, Mask, grown
+from weever_stream.engine.frontier import Frontier
 from weever_stream.engine.hash_index import HashIndex
 from weever_stream.engine.lt_tree import LTTree
 from weever_stream.engine.probe import Probe
+from weever_stream.engine.slots import NOWHERE, Numbers
 from weever_stream.engine.table import Table
 from weever_stream.model.errors import InvariantError
 from weever_stream.model.rules.predicate import Operator, Value
@@ -19,58 +22,94 @@ from weever_stream.model.rules.predicate import Operator, Value
 Operands = dict[tuple[str, str, str], BitMap]
 
 
-class Partition:
-    """Indexes over dense local ids; built when first needed, then kept up with every batch."""
+class LocalIds:
+    """The local id of each row that stands in an indexed partition; shared by the partitions of a side."""
 
-    def __init__(self, table: Table, hashed: Iterable[str], ordered: Iterable[str], rids: Ids) -> None:
-        self._table = table
+    def __init__(self) -> None:
+        self.of: Numbers = np.full(16, NOWHERE, dtype=np.int32)
+
+    def reserve(self, rows: int) -> None:
+        self.of = grown(self.of, rows, NOWHERE)
+
+
+class Partition:
+    """Indexes over dense local ids; built when first needed, then kept up with every batch.
+
+    `vain` counts searches that found nothing, `left` the rows that have left: see `Side.narrow`.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        local_ids: LocalIds,
+        hashed: Iterable[str],
+        ordered: Iterable[str],
+        frontiers: Iterable[tuple[Probe, Probe]],
+        rids: Ids,
+    ) -> None:
+        self._table, self._local_ids = table, local_ids
         self.hashes = {name: HashIndex() for name in hashed}
         self.trees = {name: LTTree() for name in ordered}
+        self.frontiers = {probes: Frontier(table, *probes) for probes in frontiers}
         self.ids = BitMap()
-        self.rids: Ids = np.full(16, -1, dtype=np.int64)
-        self._local: dict[int, int] = {}
+        self._rids: Ids = np.full(16, NOWHERE, dtype=np.int64)
         self._free: list[int] = []
+        self.vain = self.left = 0
         self.add(rids)
 
     def __len__(self) -> int:
-        return len(self._local)
-
-    def local(self, rid: int) -> int | None:
-        return self._local.get(rid)
+        return len(self.ids)
 
     def rows(self, ids: BitMap) -> Ids:
         """Row ids of a set of local ids."""
-        return self.rids[np.frombuffer(ids.to_array(), dtype=np.uint32)] if ids else np.empty(0, dtype=np.int64)
+        return self._rids[ids_of(ids)]
+
+    def local(self, rids: Ids) -> BitMap:
+        """Local ids of rows that stand here."""
+        return bitmap_of(self._local_ids.of[rids])
+
+    def among(self, rids: Ids, ids: BitMap) -> Mask:
+        """Which of these rows, all standing here, are in a set of local ids."""
+        local = self._local_ids.of[rids].tolist()
+        return np.fromiter(map(ids.__contains__, local), dtype=bool, count=len(local))
 
     def add(self, rids: Ids) -> None:
         """Indexes rows whose cells stand in the table."""
-        reused = [self._free.pop() for _ in range(min(len(self._free), len(rids)))]
-        start = len(self._local) + len(reused) + len(self._free)
-        locals_ = [*reused, *range(start, start + len(rids) - len(reused))]
-        self._local.update(zip(rids.tolist(), locals_, strict=True))
-        self.rids = grown(self.rids, max(locals_, default=-1) + 1, -1)
-        self.rids[locals_] = rids
-        self.ids.update(locals_)
-        self._each_index(rids, locals_, "insert_many")
+        local = self._take(len(rids))
+        self._local_ids.of[rids] = local
+        self._rids = grown(self._rids, int(local.max(initial=0)) + 1, NOWHERE)
+        self._rids[local] = rids
+        self.ids |= bitmap_of(local)
+        for name, index in self.hashes.items():
+            index.insert(local, self._table.columns[name].codes[rids])
+        for name, tree in self.trees.items():
+            tree.insert_many(local.tolist(), self._values(name, rids))
+        for frontier in self.frontiers.values():
+            frontier.add(rids)
 
     def remove(self, rids: Ids) -> None:
-        """Takes rows out; their cells must still stand in the table."""
-        locals_ = [self._local.pop(rid) for rid in rids.tolist()]
-        self._free.extend(locals_)
-        self.ids -= BitMap(locals_)
-        self._each_index(rids, locals_, "delete_many")
-
-    def _each_index(self, rids: Ids, locals_: Sequence[int], change: str) -> None:
+        """Takes rows out; their cells must still stand in the table. Frontiers keep their bounds."""
+        local = self._local_ids.of[rids]
+        self._free.extend(local.tolist())
+        self._rids[local] = NOWHERE
+        self.left += len(rids)
+        self.ids -= bitmap_of(local)
         for name, index in self.hashes.items():
-            codes = self._table.columns[name].codes[rids].tolist()
-            getattr(index, change)(locals_, [None if code < 0 else code for code in codes])
+            index.delete(local, self._table.columns[name].codes[rids])
         for name, tree in self.trees.items():
-            getattr(tree, change)(locals_, self._values(name, rids))
+            tree.delete_many(local.tolist(), self._values(name, rids))
+
+    def _take(self, count: int) -> Ids:
+        """Local ids that nobody has: freed ones first."""
+        kept = max(0, len(self._free) - count)
+        reused = self._free[kept:]
+        del self._free[kept:]
+        start = len(self.ids) + len(self._free) + len(reused)
+        return np.array([*reused, *range(start, start + count - len(reused))], dtype=np.int64)
 
     def _values(self, name: str, rids: Ids) -> list[Value]:
         column = self._table.columns[name]
-        values = column.domain.values
-        return [None if code < 0 else values[code] for code in column.codes[rids].tolist()]
+        return column.domain.decoded(column.codes[rids])
 
     def sweep(self, probe: Probe, rids: Ids) -> tuple[Ids, Iterator[Operands]]:
         """The rows sorted by the first inequality, with its operands, each extending the last (section 5.5)."""
@@ -126,12 +165,12 @@ class Partition:
 
     def check(self, rids: Ids) -> None:
         """Holds exactly these rows, and every index agrees with the table."""
-        if sorted(self._local) != sorted(rids.tolist()) or sorted(self.ids) != sorted(self._local.values()):
-            raise InvariantError(f"partition: holds {sorted(self._local)} instead of {sorted(rids.tolist())}")
+        if not np.array_equal(np.sort(self.rows(self.ids)), np.sort(rids)) or len(self.ids) != len(rids):
+            raise InvariantError(f"partition: holds {self.rows(self.ids).tolist()} instead of {rids.tolist()}")
         indexes: list[HashIndex | LTTree] = [*self.hashes.values(), *self.trees.values()]
         for index in indexes:
             index.check()
-            if len(index.ids) + len(index.nulls) != len(self._local):
+            if len(index.ids) + len(index.nulls) != len(self.ids):
                 raise InvariantError("partition: an index holds another number of rows than the partition")
 
 

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from pyroaring import BitMap
 
 from weever_stream.engine.domain import NULL, Codes, Ids, Mask, grown
-from weever_stream.engine.partition import Operands, Partition
+from weever_stream.engine.findings import Collector
+from weever_stream.engine.numbering import Numbering
+from weever_stream.engine.pairs import Pairs
 from weever_stream.engine.probe import Probe, Role, passes
-from weever_stream.engine.schedule import Prefix, Schedule, plan
-from weever_stream.engine.side import NOWHERE, Side
+from weever_stream.engine.question import Question, View
+from weever_stream.engine.refinement import Refinement
+from weever_stream.engine.schedule import Schedule, plan
+from weever_stream.engine.side import Side
+from weever_stream.engine.slots import NOWHERE
 from weever_stream.engine.table import Table
 from weever_stream.model.rules.constraint import DenialConstraint
 from weever_stream.model.rules.predicate import Condition, Predicate
 
-SCAN_LIMIT = 64
+SCAN_LIMIT = 1024
 """A partition up to this size is searched by comparing its rows directly, a larger one through its indexes."""
-
-
-class Collector(Protocol):
-    """Takes what a search finds. `wants_rows(rule)` is false where the number of partners is enough."""
-
-    def wants_rows(self, rule: str) -> bool: ...
-
-    def add_pairs(self, rule: str, role: Role, own: Ids, other: Ids) -> None: ...
-
-    def add_count(self, rule: str, role: Role, own: int, partners: int) -> None: ...
+PAIRS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -58,23 +52,11 @@ class RouteSpec:
         return tuple(c for c in constraint.conditions if c.is_cross and c not in constraint.equalities)
 
 
-class _Numbers(dict[Hashable, int]):
-    """A key that is looked up for the first time gets the next free number."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.free: list[int] = []
-
-    def __missing__(self, key: Hashable) -> int:
-        number = self[key] = self.free.pop() if self.free else len(self)
-        return number
-
-
 class PartitionNumbers:
     """Route key -> dense partition number. With one column its code is the number."""
 
     def __init__(self) -> None:
-        self._numbers = _Numbers()
+        self._numbers = Numbering()
         self.capacity = 1
 
     def of(self, codes: list[Codes], size: int) -> Ids:
@@ -86,22 +68,21 @@ class PartitionNumbers:
             return codes[0].astype(np.int64)
         known = np.logical_and.reduce([column != NULL for column in codes])
         result = np.full(size, NOWHERE, dtype=np.int64)
-        keys = _packed([column[known] for column in codes])
-        result[known] = np.fromiter(map(self._numbers.__getitem__, keys), dtype=np.int64, count=len(keys))
-        self.capacity = max(self.capacity, len(self._numbers) + len(self._numbers.free))
+        result[known], _, _ = self._numbers.assign(_packed([column[known] for column in codes]))
+        self.capacity = max(self.capacity, self._numbers.capacity)
         return result
 
     def forget(self, codes: list[Codes]) -> None:
         """Frees the numbers of these keys; their partitions are empty."""
-        if len(codes) < 2:
-            return
-        for key in set(_packed(codes)):
-            self._numbers.free.append(self._numbers.pop(key))
+        if len(codes) > 1:
+            self._numbers.forget(dict.fromkeys(_packed(codes)))
 
 
-def _packed(codes: list[Codes]) -> list[Hashable]:
+def _packed(codes: list[Codes]) -> list[int] | list[tuple[int, ...]]:
+    """Each key as one hashable thing: cheap for two columns."""
     if len(codes) == 2:
-        return list(((codes[0].astype(np.int64) << 32) | codes[1]).tolist())
+        packed: list[int] = ((codes[0].astype(np.int64) << 32) | codes[1]).tolist()
+        return packed
     return list(zip(*(column.tolist() for column in codes), strict=True))
 
 
@@ -117,10 +98,26 @@ class Route:
         self._numbers = PartitionNumbers()
         self._asking: Mask = np.zeros(16, dtype=bool)
         self.columns = tuple(dict.fromkeys(name for c in constraints for name in c.columns))
-        for rule, role in self._probed():
-            for condition in self.rules[rule]:
-                self._other_side(role).serve(Probe.of(condition, role))
+        self.views = tuple(self._views())
+        for view in self.views:
+            for rule in view.rules:
+                self._serve(view, rule)
         self.schedule: Schedule = plan(self.rules, self.cardinality)
+
+    def _views(self) -> Iterator[View]:
+        """Symmetric rules are asked as t alone: as u they would find the same."""
+        yield View("t", self.t_side, self.u_side, tuple(self.rules))
+        asymmetric = tuple(rule for rule in self.rules if not self._symmetric[rule])
+        if asymmetric:
+            yield View("u", self.u_side, self.t_side, asymmetric)
+
+    def _serve(self, view: View, rule: str) -> None:
+        probes = [Probe.of(condition, view.role) for condition in self.rules[rule]]
+        for probe in probes:
+            view.other.serve(probe)
+        inequalities = [probe for probe in probes if probe.op.is_inequality]
+        if len(inequalities) > 1:
+            view.other.serve_both(rule, view.role, inequalities[0], inequalities[1])
 
     def cardinality(self, name: str) -> int:
         return self._table.columns[name].distinct
@@ -134,18 +131,6 @@ class Route:
     def sides(self) -> tuple[Side, ...]:
         return (self.t_side,) if self.spec.is_uniform else (self.t_side, self.u_side)
 
-    def _probed(self) -> Iterator[tuple[str, Role]]:
-        for rule in self.rules:
-            yield rule, "t"
-            if not self._symmetric[rule]:
-                yield rule, "u"
-
-    def _other_side(self, role: Role) -> Side:
-        return self.u_side if role == "t" else self.t_side
-
-    def _own_side(self, role: Role) -> Side:
-        return self.t_side if role == "t" else self.u_side
-
     def add(self, rids: Ids) -> None:
         """Rows that stand in the table join."""
         image = self._table.image(rids)
@@ -154,157 +139,107 @@ class Route:
             pids = self._numbers.of([image[name][inside] for name in side.columns], int(inside.sum()))
             for each in self.sides:
                 each.reserve(self._numbers.capacity)
-            side.add(rids[inside][pids >= 0], pids[pids >= 0])
+            placed = pids >= 0
+            side.add(rids[inside][placed], pids[placed])
 
     def remove(self, rids: Ids) -> None:
         """Rows leave, while they still stand in the table."""
         for side in self.sides:
-            inside = rids[side.pid_of[rids] >= 0]
-            pids = side.pid_of[inside].astype(np.int64)
+            inside = rids[side.slots.pid_of[rids] >= 0]
+            pids = side.slots.pid_of[inside]
             empty = side.remove(inside)
-            gone = np.isin(pids, empty)
-            for other in self.sides:
-                gone &= other.count[pids] == 0
-            self._numbers.forget([self._table.columns[name].codes[inside[gone]] for name in side.columns])
+            if len(empty) and len(side.columns) > 1:
+                gone = np.isin(pids, empty)
+                for other in self.sides:
+                    gone &= other.slots.count[pids] == 0
+                self._numbers.forget([self._table.columns[name].codes[inside[gone]] for name in side.columns])
 
     def search(self, rids: Ids, collector: Collector) -> None:
         """Tells the collector every pair of these rows with any row, each once."""
         self._asking = grown(self._asking, self._table.capacity, False)
         self._asking[rids] = True
-        for role in ("t", "u"):
-            rules = [rule for rule, probed in self._probed() if probed == role]
-            if rules:
-                self._search_role(rids, role, rules, collector)
+        self._answer([self._question(view, rids) for view in self.views], collector, self._asking)
         self._asking[rids] = False
 
-    def _search_role(self, rids: Ids, role: Role, rules: list[str], collector: Collector) -> None:
-        own_pids = self._own_side(role).pid_of[rids].astype(np.int64)
-        rids, pids = rids[own_pids >= 0], own_pids[own_pids >= 0]
-        side = self._other_side(role)
-        hopeful = self._hopeful(rids, pids, role, rules)
-        small = side.count[pids] <= SCAN_LIMIT
-        scanned = small & np.logical_or.reduce(list(hopeful.values()))
-        if scanned.any():
-            self._scan(rids[scanned], pids[scanned], role, rules, collector)
-        for rule in rules:
-            hopeful[rule] &= ~small
-        if any(mask.any() for mask in hopeful.values()):
-            self._refine(rids, pids, role, hopeful, collector)
+    def involved(self, rule: str, codes: Mapping[str, int], collector: Collector) -> None:
+        """Asks every row of one partition by one rule; rows tell of each pair separately.
 
-    def _hopeful(self, rids: Ids, pids: Ids, role: Role, rules: list[str]) -> dict[str, Mask]:
-        """For each rule, the rows for which a partner is not ruled out in constant time."""
-        side = self._other_side(role)
-        company = side.count[pids] > (side.pid_of[rids] == pids)
+        `codes` are those of t's equality columns, or what u's hold in their place.
+        """
+        pid = self._numbers.of([np.array([codes[name]], dtype=np.int32) for name in self.spec.t_columns], 1)[0]
+        rows = {side: side.slots.of(pid) for side in self.sides}
+        everybody = np.unique(np.concatenate(list(rows.values())))
+        for view in self.views:
+            if rule in view.rules:
+                rids = everybody if self._symmetric[rule] else rows[view.own]
+                nobody = np.zeros(self._table.capacity, dtype=bool)
+                self._answer([self._question(view, rids, (rule,))], collector, nobody)
+
+    def _question(self, view: View, rids: Ids, rules: Sequence[str] | None = None) -> Question:
+        pids = view.own.slots.pid_of[rids].astype(np.int64)
+        inside = pids >= 0
+        if not inside.all():
+            rids, pids = rids[inside], pids[inside]
+        side = view.other
+        company = side.slots.count[pids] > (side.slots.pid_of[rids] == pids)
         image = {name: self._table.columns[name].codes[rids] for name in self.columns}
-        result = {}
-        for rule in rules:
-            mask = company.copy()
+        hopeful = {}
+        for rule in rules or view.rules:
+            hopeful[rule] = company
             for condition in self.rules[rule]:
-                mask &= side.may_match(Probe.of(condition, role), image, pids)
-            result[rule] = mask
-        return result
+                hopeful[rule] = hopeful[rule] & side.may_match(Probe.of(condition, view.role), image, pids)
+        return Question(view, rids, pids, hopeful)
 
-    def _scan(self, rids: Ids, pids: Ids, role: Role, rules: list[str], collector: Collector) -> None:
-        """Small partitions: compares every row with every member, all of the batch at once."""
-        at, other = self._other_side(role).members(pids)
-        own = rids[at]
-        distinct = own != other
-        own, other = own[distinct], other[distinct]
-        known: dict[Probe, Mask] = {}
-        for rule in rules:
-            mask = self._counts_once(rule, role, own, other)
-            for condition in self.rules[rule]:
-                probe = Probe.of(condition, role)
-                if probe not in known:
-                    known[probe] = probe.holds(self._table, own, other)
-                mask &= known[probe]
-            if mask.any():
-                collector.add_pairs(rule, role, own[mask], other[mask])
-
-    def _counts_once(self, rule: str, role: Role, own: Ids | int, other: Ids) -> Mask:
-        """Two rows of one batch ask for each other: drops the second finding of their pair."""
-        asking = self._asking[other]
-        if self._symmetric[rule]:
-            return np.asarray(~asking | (own < other))
-        return ~asking if role == "u" else np.ones(len(other), dtype=bool)
-
-    def _refine(self, rids: Ids, pids: Ids, role: Role, hopeful: dict[str, Mask], collector: Collector) -> None:
-        """Large partitions: the WEEVER refinement, partition by partition."""
-        asked = np.flatnonzero(np.logical_or.reduce(list(hopeful.values())))
-        asked = asked[np.argsort(pids[asked], kind="stable")]
-        cuts = np.flatnonzero(np.diff(pids[asked])) + 1
-        for share in np.split(asked, cuts):
-            partition = self._other_side(role).partition(int(pids[share[0]]))
-            rules_of = {
-                int(rids[at]): [r for r in self.schedule.order if r in hopeful and hopeful[r][at]] for at in share
-            }
-            for rid, operands in self._ordered(partition, rids[share], role):
-                self._refine_row(partition, rid, role, rules_of[rid], operands, collector)
-
-    def _ordered(self, partition: Partition, rids: Ids, role: Role) -> Iterator[tuple[int, Operands]]:
-        first = self._first_inequality(role)
-        if first is None:
-            yield from ((rid, {}) for rid in rids.tolist())
-            return
-        ordered, operands = partition.sweep(first, rids)
-        yield from zip(ordered.tolist(), operands, strict=True)
-
-    def _first_inequality(self, role: Role) -> Probe | None:
-        for rule in self.schedule.order:
-            for condition in self.schedule.steps[rule]:
-                probe = Probe.of(condition, role)
-                if probe.op.is_inequality:
-                    return probe
-        return None
-
-    def _refine_row(
-        self, partition: Partition, rid: int, role: Role, rules: list[str], operands: Operands, collector: Collector
-    ) -> None:
-        shared: dict[Prefix, BitMap | None] = {}
-        for rule in rules:
-            prefix = self.schedule.prefix_of(rule) if self.schedule.prefixes else None
-            found: BitMap | None = None
-            if prefix is not None:
-                if prefix not in shared:
-                    shared[prefix] = self._pipeline(partition, None, prefix.conditions, rid, role, operands)
-                found = shared[prefix]
-            found = self._pipeline(partition, found, self.schedule.remaining(rule, prefix), rid, role, operands)
-            found = partition.ids if found is None else found
-            if found:
-                self._report(partition, found, rule, rid, role, collector)
-
-    def _pipeline(
-        self,
-        partition: Partition,
-        candidates: BitMap | None,
-        conditions: tuple[Condition, ...],
-        rid: int,
-        role: Role,
-        operands: Operands,
-    ) -> BitMap | None:
-        for condition in conditions:
-            if candidates is not None and not candidates:
-                break
-            candidates = partition.refine(candidates, Probe.of(condition, role), rid, operands)
-        return candidates
-
-    def _report(
-        self, partition: Partition, found: BitMap, rule: str, rid: int, role: Role, collector: Collector
-    ) -> None:
-        own = partition.local(rid)
-        alone = self._symmetric[rule] or role == "u"
-        if not alone and not collector.wants_rows(rule):
-            collector.add_count(rule, role, rid, len(found) - (own is not None and own in found))
-            return
-        other = partition.rows(found)
-        other = other[other != rid]
-        if alone:
-            other = other[self._counts_once(rule, role, rid, other)]
-        if collector.wants_rows(rule):
-            collector.add_pairs(rule, role, np.full(len(other), rid), other)
+    def _answer(self, questions: Sequence[Question], collector: Collector, asking: Mask) -> None:
+        """Rows marked as asking ask themselves: a pair of two of them is told once."""
+        if self.spec.is_uniform:
+            self._compare(questions, collector, asking)
         else:
-            collector.add_count(rule, role, rid, len(other))
+            for question in questions:
+                self._compare([question], collector, asking)
+        for question in questions:
+            large = question.view.other.slots.count[question.pids] > SCAN_LIMIT
+            if question.anybody(large).any():
+                Refinement(self._table, self.schedule, question, self._symmetric, asking, collector).run(large)
+
+    def _compare(self, questions: Sequence[Question], collector: Collector, asking: Mask) -> None:
+        """Small partitions: every row with every member. The questions are those of the same rows in one place."""
+        first = questions[0]
+        slots = first.view.other.slots
+        sizes = slots.count[first.pids]
+        wanted = np.logical_or.reduce([question.anybody(sizes <= SCAN_LIMIT) for question in questions])
+        chosen = np.flatnonzero(wanted)
+        for share in _shares(chosen, sizes[chosen]):
+            pairs = Pairs(self._table, first.rids[share], *slots.members(first.pids[share]))
+            for question in questions:
+                for rule, hopeful in question.hopeful.items():
+                    self._tell(question.view.role, rule, hopeful[share], pairs, collector, asking)
+
+    def _tell(
+        self, role: Role, rule: str, hopeful: Mask, pairs: Pairs, collector: Collector, asking: Mask
+    ) -> None:
+        if not hopeful.any():
+            return
+        probes = [Probe.of(condition, role) for condition in self.schedule.steps[rule]]
+        found = pairs.holding(probes, None if hopeful.all() else np.flatnonzero(hopeful[pairs.at]))
+        if not len(found):
+            return
+        own, other = pairs.own[found], pairs.other[found].astype(np.int64)
+        kept = own != other
+        if self._symmetric[rule]:
+            kept &= ~asking[other] | (own < other)
+        elif role == "u":
+            kept &= ~asking[other]
+        if kept.any():
+            collector.add_pairs(rule, role, own[kept], other[kept])
 
     def check(self) -> None:
         for side in self.sides:
             side.check()
+
+
+def _shares(chosen: Ids, sizes: Ids) -> Iterator[Ids]:
+    """The chosen rows in shares of about PAIRS_AT_ONCE pairs."""
+    if len(chosen):
+        cuts = np.flatnonzero(np.diff(sizes.cumsum() // PAIRS_AT_ONCE)) + 1
+        yield from np.split(chosen, cuts) if len(cuts) else (chosen,)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weever_stream.engine.domain import Codes, Ids, grown
-from weever_stream.engine.findings import NOBODY, Findings, Label, Pairs, unpacked
-from weever_stream.engine.probe import Role, passes
+from weever_stream.engine.findings import NOBODY, Findings, Involved, Label, Pairs, unpacked
+from weever_stream.engine.probe import passes
 from weever_stream.engine.route import Route, RouteSpec
 from weever_stream.engine.table import Key, Table
 from weever_stream.model.errors import InvariantError
@@ -68,21 +68,25 @@ class Shard:
     def apply(self, delta: Delta) -> Outcome:
         """Removes and writes rows; answers the net change of every rule. Call `settle` with the outcome afterwards."""
         table = self.table
-        known = np.fromiter(map(table.ids.__contains__, delta.written), dtype=bool, count=len(delta.written))
-        written, removed = table.allocate(delta.written), table.allocate(delta.removed)
+        removed = table.ids_of(delta.removed)
+        written, known = table.allocate(delta.written)
         new = table.encode(delta.cells)
-        touched = {name: ~known | (codes != self._current(name, written, known)) for name, codes in new.items()}
-        changed = np.logical_or.reduce(list(touched.values())) if touched else ~known
+        before, after = Findings(table, self.constraints), Findings(table, self.constraints)
+        if known.any():
+            touched = {name: ~known | (codes != self._current(name, written, known)) for name, codes in new.items()}
+        else:
+            touched = dict.fromkeys(new, ~known)
+        changed = np.logical_or.reduce([~known, *touched.values()])
         old_rids = np.concatenate([removed, written[known & changed]])
         old = table.image(old_rids)
-        before, after = self._findings(), self._findings()
         shares = [(route, _share(route, touched, known)) for route in self.routes]
-        for route, share in shares:
-            leaving = np.concatenate([removed, written[share & known]])
-            route.search(leaving, before)
-            route.remove(leaving)
-        self._ask_singles(old_rids, before)
-        table.erase(old_rids)
+        if len(old_rids):
+            for route, share in shares:
+                leaving = np.concatenate([removed, written[share & known]])
+                route.search(leaving, before)
+                route.remove(leaving)
+            self._ask_singles(old_rids, before)
+            table.erase(old_rids)
         table.write(written[changed], {name: codes[changed] for name, codes in new.items()})
         for route, share in shares:
             route.add(written[share])
@@ -95,26 +99,27 @@ class Shard:
         """Ends the batch: old cells are forgotten."""
         self.table.settle(outcome.gone, outcome.old)
 
-    def scan(self, rule: str, *, chunk: int = 4096) -> Iterator[tuple[Ids, Ids]]:
+    def scan(self, rule: str, *, chunk: int = 1024) -> Iterator[tuple[Ids, Ids]]:
         """Every open violation of a rule as arrays of row ids, asked anew; nothing is stored for it."""
         constraint = self.constraints[rule]
-        listed = {rule: _listing(constraint)}
         live = self.table.live()
+        done = np.zeros(self.table.capacity, dtype=bool)
         for start in range(0, len(live), chunk):
-            found = Findings(self.table, listed)
+            found = Findings(self.table, {rule: replace(constraint, emit=Emit.PAIRS)})
             rids = live[start : start + chunk]
-            if constraint.is_single:
-                self._ask_single(constraint, rids, found)
-            else:
-                self._route_of(rule).search(rids, _OnlyRule(rule, found))
+            self._ask(constraint, rids, found)
             t, u = unpacked(found.pairs(rule))
-            if constraint.is_symmetric:
-                later = np.isin(t, live[:start]) | np.isin(u, live[:start])
-                t, u = t[~later], u[~later]
-            elif not constraint.is_single:
-                own = np.isin(t, rids)
-                t, u = t[own], u[own]
+            if not constraint.is_single:
+                kept = ~(done[t] | done[u])
+                t, u = t[kept], u[kept]
+            done[rids] = True
             yield t, u
+
+    def _ask(self, constraint: DenialConstraint, rids: Ids, findings: Findings) -> None:
+        if constraint.is_single:
+            self._ask_single(constraint, rids, findings)
+        else:
+            self._route_of(constraint.id).search(rids, findings)
 
     def _route_of(self, rule: str) -> Route:
         return next(route for route in self.routes if rule in route.rules)
@@ -123,9 +128,6 @@ class Shard:
         result = np.full(len(rids), -1, dtype=np.int32)
         result[known] = self.table.columns[name].codes[rids[known]]
         return result
-
-    def _findings(self) -> Findings:
-        return Findings(self.table, self.constraints)
 
     def _ask_singles(self, rids: Ids, findings: Findings) -> None:
         for constraint in self.singles:
@@ -138,9 +140,9 @@ class Shard:
     def _net(self, before: Findings, after: Findings) -> dict[str, Change]:
         result = {}
         for rule, constraint in self.constraints.items():
-            self.open[rule] += after.totals[rule] - before.totals[rule]
+            self.open[rule] += after.total(rule) - before.total(rule)
             if constraint.emit is Emit.GROUPS:
-                result[rule] = self._net_groups(rule, before.groups[rule], after.groups[rule])
+                result[rule] = self._net_groups(rule, before.groups(rule), after.groups(rule))
                 continue
             opened, retracted = after.pairs(rule), before.pairs(rule)
             if constraint.emit is Emit.ROWS and not constraint.is_single:
@@ -175,54 +177,24 @@ class Shard:
 
     def involved(self, rule: str, label: Label) -> int:
         """How many rows of a group take part in a violation of the rule. Asks each row of the group."""
-        constraint, route = self.constraints[rule], self._route_of(rule)
-        rows = self._rows_of(route, constraint, label)
-        found = Findings(self.table, {rule: _listing(constraint)})
-        route.search(rows, _OnlyRule(rule, found))
-        t, u = unpacked(found.pairs(rule))
-        if not constraint.is_symmetric:
-            inside = np.isin(t, rows)
-            t, u = t[inside], u[inside]
-        return len(np.unique(np.concatenate([t, u])))
-
-    def _rows_of(self, route: Route, constraint: DenialConstraint, label: Label) -> Ids:
-        """The rows that hold a group's values as t."""
-        inside = np.ones(self.table.capacity, dtype=bool)
-        for predicate, value in zip(constraint.equalities, label, strict=True):
-            column = self.table.columns[predicate.columns[0].name]
-            inside &= column.codes[: self.table.capacity] == column.domain.encode([value])[0]
-        return np.flatnonzero(inside & (route.t_side.pid_of[: self.table.capacity] >= 0))
+        codes = {}
+        for predicate, value in zip(self.constraints[rule].equalities, label, strict=True):
+            name = predicate.columns[0].name
+            codes[name] = int(self.table.columns[name].domain.encode([value])[0])
+        rows = Involved(rule)
+        self._route_of(rule).involved(rule, codes, rows)
+        return rows.count()
 
     def check(self) -> None:
         """Every invariant of the table, the routes and the open counts."""
         self.table.check()
         for route in self.routes:
             route.check()
-        for rule in self.constraints:
-            found = sum(len(t) for t, _ in self.scan(rule))
-            if found != self.open[rule]:
-                raise InvariantError(f"rule {rule}: {self.open[rule]} open violations counted, {found} found")
-
-
-class _OnlyRule:
-    """Passes on the findings of one rule of a route."""
-
-    def __init__(self, rule: str, findings: Findings) -> None:
-        self._rule, self._findings = rule, findings
-
-    def wants_rows(self, rule: str) -> bool:
-        return rule == self._rule
-
-    def add_pairs(self, rule: str, role: Role, own: Ids, other: Ids) -> None:
-        if rule == self._rule:
-            self._findings.add_pairs(rule, role, own, other)
-
-    def add_count(self, rule: str, role: Role, own: int, partners: int) -> None:
-        """Counts of other rules are not wanted."""
-
-
-def _listing(constraint: DenialConstraint) -> DenialConstraint:
-    return replace(constraint, emit=Emit.PAIRS)
+        for rule, constraint in self.constraints.items():
+            found = Findings(self.table, {rule: replace(constraint, emit=Emit.COUNTS)})
+            self._ask(constraint, self.table.live(), found)
+            if found.total(rule) != self.open[rule]:
+                raise InvariantError(f"rule {rule}: {self.open[rule]} open violations, {found.total(rule)} found")
 
 
 def _share(route: Route, touched: Mapping[str, NDArray[np.bool_]], known: NDArray[np.bool_]) -> NDArray[np.bool_]:

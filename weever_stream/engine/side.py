@@ -1,79 +1,59 @@
-"""One side of a route: which rows are in which partition, and the zone of values that each partition spans.
-
-Zones give constant-time proofs of "no partner" before any set is built: one value on the right side of an FD, a
-minimum or maximum that an inequality cannot pass. They only widen until a partition is empty, so they are safe bounds.
-"""
+"""One side of a route: the rows that can be met there, partition by partition, and what each partition can answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from weever_stream.engine.domain import Codes, Ids, Mask, grown
-from weever_stream.engine.partition import Partition
-from weever_stream.engine.probe import Probe
+from weever_stream.engine.domain import Codes, Ids, Mask
+from weever_stream.engine.frontier import Frontier
+from weever_stream.engine.partition import LocalIds, Partition
+from weever_stream.engine.probe import Probe, Role
+from weever_stream.engine.slots import Slots
 from weever_stream.engine.table import Table
+from weever_stream.engine.zone import CodeZone, OrderZone, Zone
 from weever_stream.model.errors import InvariantError
-from weever_stream.model.rules.predicate import Operator, Predicate
+from weever_stream.model.rules.predicate import Predicate
 
-NOWHERE = -1
-
-
-class Zone:
-    """Smallest and largest code (or order key) of one column in each partition."""
-
-    def __init__(self) -> None:
-        self.low: NDArray[np.float64] = np.full(16, np.inf)
-        self.high: NDArray[np.float64] = np.full(16, -np.inf)
-
-    def widen(self, pids: Ids, values: NDArray[np.float64]) -> None:
-        np.minimum.at(self.low, pids, values)
-        np.maximum.at(self.high, pids, values)
-
-    def reserve(self, size: int) -> None:
-        self.low, self.high = grown(self.low, size, np.inf), grown(self.high, size, -np.inf)
-
-    def clear(self, pids: Ids) -> None:
-        self.low[pids], self.high[pids] = np.inf, -np.inf
+WORTH = 100
+"""Searching in vain costs as much as looking at this many rows (about): so often may a large partition's bounds fail
+before they are made anew."""
 
 
 class Side:
-    """Membership as linked lists in arrays (first by partition; next and previous by row), so that a row costs a few
-    bytes and a batch is linked at once."""
+    """Slots, zones, and an indexed Partition where one was asked for."""
 
     def __init__(self, table: Table, columns: tuple[str, ...], filters: tuple[Predicate, ...]) -> None:
         self._table = table
         self.columns, self.filters = columns, filters
-        self.pid_of: NDArray[np.int32] = np.full(16, NOWHERE, dtype=np.int32)
-        self._next: NDArray[np.int32] = np.full(16, NOWHERE, dtype=np.int32)
-        self._previous: NDArray[np.int32] = np.full(16, NOWHERE, dtype=np.int32)
-        self._first: NDArray[np.int32] = np.full(16, NOWHERE, dtype=np.int32)
-        self.count: NDArray[np.int32] = np.zeros(16, dtype=np.int32)
-        self.hashed: set[str] = set()
-        self.ordered: set[str] = set()
-        self._code_zones: dict[str, Zone] = {}
-        self._order_zones: dict[str, Zone] = {}
+        self.slots = Slots()
+        self.hashed: dict[str, CodeZone] = {}
+        self.ordered: dict[str, OrderZone] = {}
+        self.frontiers: dict[tuple[str, Role], tuple[Probe, Probe]] = {}
         self.partitions: dict[int, Partition] = {}
+        self._local_ids = LocalIds()
 
     def serve(self, probe: Probe) -> None:
         """Prepares this side to be asked by a probe."""
-        kind, zones = (self.ordered, self._order_zones) if probe.op.is_inequality else (self.hashed, self._code_zones)
         for name in probe.others:
-            kind.add(name)
-            zones.setdefault(name, Zone())
+            if probe.op.is_inequality:
+                self.ordered.setdefault(name, OrderZone(self._table.columns[name]))
+            else:
+                self.hashed.setdefault(name, CodeZone(self._table.columns[name]))
+
+    def serve_both(self, rule: str, role: Role, first: Probe, second: Probe) -> None:
+        """Prepares this side to be asked by two inequalities of a rule at once."""
+        self.frontiers[rule, role] = (first, second)
 
     def _zones(self) -> Iterable[Zone]:
-        yield from self._code_zones.values()
-        yield from self._order_zones.values()
+        yield from self.hashed.values()
+        yield from self.ordered.values()
 
     def reserve(self, partitions: int) -> None:
         """Room for the table's row ids and for so many partitions."""
-        rows = self._table.capacity
-        self.pid_of, self._next = grown(self.pid_of, rows, NOWHERE), grown(self._next, rows, NOWHERE)
-        self._previous = grown(self._previous, rows, NOWHERE)
-        self._first, self.count = grown(self._first, partitions, NOWHERE), grown(self.count, partitions, 0)
+        self.slots.reserve(self._table.capacity, partitions)
+        self._local_ids.reserve(self._table.capacity)
         for zone in self._zones():
             zone.reserve(partitions)
 
@@ -81,123 +61,88 @@ class Side:
         """Rows whose cells stand in the table join their partitions."""
         if not len(rids):
             return
-        by_pid = np.argsort(pids, kind="stable")
-        rids, pids = rids[by_pid], pids[by_pid]
-        self._link(rids, pids)
-        self._widen(rids, pids)
-        if self.partitions:
-            self._tell_partitions(rids, pids, Partition.add)
-
-    def _link(self, rids: Ids, pids: Ids) -> None:
-        starts = np.flatnonzero(np.r_[True, pids[1:] != pids[:-1]])
-        ends = np.r_[starts[1:], len(pids)] - 1
-        heads = pids[starts]
-        self.pid_of[rids] = pids
-        self._previous[rids[1:]], self._next[rids[:-1]] = rids[:-1], rids[1:]
-        old = self._first[heads]
-        self._next[rids[ends]], self._previous[rids[starts]] = old, NOWHERE
-        linked = old >= 0
-        self._previous[old[linked]] = rids[ends][linked]
-        self._first[heads] = rids[starts]
-        self.count[heads] += (ends - starts + 1).astype(np.int32)
-
-    def _widen(self, rids: Ids, pids: Ids) -> None:
-        for zones, of_order in ((self._code_zones, False), (self._order_zones, True)):
-            for name, zone in zones.items():
-                column = self._table.columns[name]
-                codes = column.codes[rids]
-                known = codes >= 0
-                values = column.domain.keys[codes[known]] if of_order else codes[known].astype(np.float64)
-                zone.widen(pids[known], values)
+        rids, heads, starts, sizes = _by_partition(rids, pids)
+        self.slots.add(rids, heads, sizes)
+        for zone in self._zones():
+            zone.widen(heads, starts, rids)
+        self._tell_partitions(rids, heads, starts, Partition.add)
 
     def remove(self, rids: Ids) -> Ids:
         """Rows leave their partitions, while their cells still stand in the table; answers partitions now empty."""
         if not len(rids):
             return rids
-        pids = self.pid_of[rids].astype(np.int64)
-        if self.partitions:
-            by_pid = np.argsort(pids, kind="stable")
-            self._tell_partitions(rids[by_pid], pids[by_pid], Partition.remove)
-        self._unlink(rids.tolist(), pids.tolist())
-        np.subtract.at(self.count, pids, 1)
-        self.pid_of[rids] = NOWHERE
-        empty = np.unique(pids[self.count[pids] == 0])
+        rids, heads, starts, sizes = _by_partition(rids, self.slots.pid_of[rids])
+        self._tell_partitions(rids, heads, starts, Partition.remove)
+        self.slots.remove(rids, heads, sizes)
+        empty: Ids = heads[self.slots.count[heads] == 0]
         for zone in self._zones():
             zone.clear(empty)
+        for pid in empty.tolist() if self.partitions else ():
+            self.partitions.pop(pid, None)
         return empty
 
-    def _unlink(self, rids: list[int], pids: list[int]) -> None:
-        first, following, previous = self._first.data, self._next.data, self._previous.data
-        for rid, pid in zip(rids, pids, strict=True):
-            before, after = previous[rid], following[rid]
-            if before < 0:
-                first[pid] = after
-            else:
-                following[before] = after
-            if after >= 0:
-                previous[after] = before
-
-    def _tell_partitions(self, rids: Ids, pids: Ids, change: Callable[[Partition, Ids], None]) -> None:
-        cuts = np.flatnonzero(pids[1:] != pids[:-1]) + 1
-        for share in np.split(np.arange(len(pids)), cuts):
-            pid = int(pids[share[0]])
-            partition = self.partitions.get(pid)
-            if partition is not None:
-                change(partition, rids[share])
-                if not len(partition):
-                    del self.partitions[pid]
-
-    def members(self, pids: Ids) -> tuple[Ids, Ids]:
-        """All rows of these partitions: positions in `pids`, and row ids. Cost: one array step per longest list."""
-        at, rows = np.arange(len(pids)), self._first[pids].astype(np.int64)
-        found_at, found_rows = [], []
-        while len(rows):
-            known = rows >= 0
-            at, rows = at[known], rows[known]
-            found_at.append(at)
-            found_rows.append(rows)
-            rows = self._next[rows].astype(np.int64)
-        return np.concatenate(found_at or [at]), np.concatenate(found_rows or [rows])
+    def _tell_partitions(self, rids: Ids, heads: Ids, starts: Ids, change: Callable[[Partition, Ids], None]) -> None:
+        if not self.partitions:
+            return
+        for pid, share in zip(heads.tolist(), np.split(rids, starts[1:]), strict=True):
+            if pid in self.partitions:
+                change(self.partitions[pid], share)
 
     def partition(self, pid: int) -> Partition:
         """The indexes of a partition, built now if nobody asked before."""
         found = self.partitions.get(pid)
         if found is None:
-            members = np.flatnonzero(self.pid_of == pid)
-            found = self.partitions[pid] = Partition(self._table, self.hashed, self.ordered, members)
+            rids = self.slots.of(pid)
+            found = Partition(self._table, self._local_ids, self.hashed, self.ordered, self.frontiers.values(), rids)
+            self.partitions[pid] = found
         return found
+
+    def narrow(self, pid: int) -> None:
+        """Makes the bounds of a partition anew, if rows have left it and it was searched in vain often enough."""
+        partition = self.partitions[pid]
+        if not partition.left or partition.vain * WORTH < len(partition):
+            return
+        partition.left = partition.vain = 0
+        rids = self.slots.of(pid)
+        for zone in self._zones():
+            zone.clear(np.array([pid]))
+            zone.widen(np.array([pid]), np.array([0]), rids)
+        partition.frontiers = {probes: Frontier(self._table, *probes, rids) for probes in self.frontiers.values()}
 
     def may_match(self, probe: Probe, codes: dict[str, Codes], pids: Ids) -> Mask:
         """False where the zone of the partition proves that no row of it can satisfy the probe. O(1) a row."""
         if probe.any_of:
             return np.asarray(np.logical_or.reduce([self.may_match(part, codes, pids) for part in probe.parts]))
-        own = codes[probe.own]
-        if not probe.op.is_inequality:
-            return _may_equal(self._code_zones[probe.other], probe.op, own, pids)
-        domain = self._table.columns[probe.own].domain
-        return _may_exceed(self._order_zones[probe.other], probe.op, domain.keys[own], pids, domain.exact)
+        zone = (self.ordered if probe.op.is_inequality else self.hashed)[probe.other]
+        return zone.may_match(probe.op, codes[probe.own], pids)
 
     def check(self) -> None:
-        for pid in np.flatnonzero(self.count):
-            members = np.sort(self.members(np.array([pid]))[1])
-            if not np.array_equal(members, np.flatnonzero(self.pid_of == pid)) or len(members) != self.count[pid]:
-                raise InvariantError(f"side {self.columns}: the list of partition {pid} is wrong")
-            if int(pid) in self.partitions:
-                self.partitions[int(pid)].check(members)
-        if np.count_nonzero(self.pid_of >= 0) != self.count.sum():
-            raise InvariantError(f"side {self.columns}: counts do not add up")
+        self.slots.check()
+        for pid in np.flatnonzero(self.slots.count).tolist():
+            self._check_bounds(pid)
+            if pid in self.partitions:
+                self.partitions[pid].check(self.slots.of(pid))
+        if any(self.slots.count[pid] == 0 for pid in self.partitions):
+            raise InvariantError(f"side {self.columns}: an empty partition was left behind")
+
+    def _check_bounds(self, pid: int) -> None:
+        rids = self.slots.of(pid)
+        zones: list[tuple[str, Zone]] = [*self.hashed.items(), *self.ordered.items()]
+        for name, zone in zones:
+            column = self._table.columns[name]
+            codes = column.codes[rids]
+            held = column.domain.keys[codes[codes >= 0]] if isinstance(zone, OrderZone) else codes[codes >= 0]
+            if len(held) and not (zone.low[pid] <= held.min() and held.max() <= zone.high[pid]):
+                raise InvariantError(f"side {self.columns}: a value of {name} lies outside the zone of partition {pid}")
 
 
-def _may_equal(zone: Zone, op: Operator, own: Codes, pids: Ids) -> Mask:
-    low, high = zone.low[pids], zone.high[pids]
-    if op is Operator.EQ:
-        return np.asarray((own >= 0) & (low <= own) & (own <= high))
-    return np.asarray((own >= 0) & (low <= high) & ((low != own) | (high != own)))
+def _by_partition(rids: Ids, pids: Ids) -> tuple[Ids, Ids, Ids, Ids]:
+    """Rows sorted by partition; the partitions; where each one's rows start, and how many they are."""
+    if len(rids) > 1:
+        order = pids.argsort(kind="stable")
+        rids, pids = rids[order], pids[order]
+    starts = np.flatnonzero(np.concatenate([_FIRST, pids[1:] != pids[:-1]]))
+    return rids, pids[starts], starts, np.diff(starts, append=len(pids))
 
 
-def _may_exceed(zone: Zone, op: Operator, own: NDArray[np.float64], pids: Ids, exact: bool) -> Mask:
-    if op in (Operator.LT, Operator.LE):
-        bound = zone.high[pids]
-        return np.asarray(own < bound if op is Operator.LT and exact else own <= bound)
-    bound = zone.low[pids]
-    return np.asarray(own > bound if op is Operator.GT and exact else own >= bound)
+_FIRST = np.array([True])

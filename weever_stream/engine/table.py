@@ -8,7 +8,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from weever_stream.engine.domain import NULL, Codes, Domain, Ids, grown
+from weever_stream.engine.domain import NULL, Codes, Domain, Ids, Mask, grown
+from weever_stream.engine.numbering import Numbering
 from weever_stream.model.errors import InvariantError
 from weever_stream.model.rules.constraint import DenialConstraint
 from weever_stream.model.rules.predicate import Column, Constant, Predicate, Value
@@ -28,17 +29,14 @@ class CellColumn:
     def hold(self, codes: Codes) -> None:
         self.holders = grown(self.holders, len(self.domain.values), 0)
         codes = codes[codes >= 0]
-        fresh = np.unique(codes[self.holders[codes] == 0])
+        fresh = codes[self.holders[codes] == 0]
         np.add.at(self.holders, codes, 1)
-        self.distinct += len(fresh)
+        self.distinct += len(set(fresh.tolist()))
 
-    def release(self, codes: Codes) -> Codes:
-        """Takes rows away; answers which codes this column holds no longer."""
+    def release(self, codes: Codes) -> None:
         codes = codes[codes >= 0]
         np.subtract.at(self.holders, codes, 1)
-        gone = np.unique(codes[self.holders[codes] == 0])
-        self.distinct -= len(gone)
-        return gone
+        self.distinct -= len(set(codes[self.holders[codes] == 0].tolist()))
 
 
 class Table:
@@ -48,15 +46,17 @@ class Table:
         constraints = tuple(constraints)
         self.domains = _domains(tuple(names), constraints)
         self.columns: dict[str, CellColumn] = {name: CellColumn(self.domains[name]) for name in names}
-        self.ids: dict[Key, int] = {}
+        self._ids = Numbering()
         self.keys: list[Key] = []
-        self._free: list[int] = []
         self._pinned: dict[int, set[int]] = {}
         self._ranks: NDArray[np.int64] = np.full(16, -1, dtype=np.int64)
         self.constants = {(name, constant): self._pin(name, constant) for name, constant in _constants(constraints)}
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self._ids)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._ids
 
     @property
     def capacity(self) -> int:
@@ -64,18 +64,26 @@ class Table:
         return len(self.keys)
 
     def live(self) -> Ids:
-        return np.sort(np.fromiter(self.ids.values(), dtype=np.int64, count=len(self.ids)))
+        return np.sort(np.fromiter(self._ids, dtype=np.int64, count=len(self)))
 
-    def allocate(self, keys: Sequence[Key]) -> Ids:
-        """Row ids of these (different) keys, in order; keys that are not in the table get one, still without a row."""
-        fresh = [key for key in keys if key not in self.ids]
-        reused = [self._free.pop() for _ in range(min(len(self._free), len(fresh)))]
-        for rid, key in zip(reused, fresh, strict=False):
+    def id_of(self, key: Key) -> int:
+        """The row id of a key; UNKNOWN where no row has it."""
+        return self._ids.get(key)
+
+    def ids_of(self, keys: Sequence[Key]) -> Ids:
+        return np.array(self._ids.find(keys), dtype=np.int64)
+
+    def allocate(self, keys: Sequence[Key]) -> tuple[Ids, Mask]:
+        """Row ids of these (different) keys, and which were known; a new key gets an id, still without a row."""
+        rids, fresh, numbers = self._ids.assign(keys)
+        self.keys.extend([None] * (self._ids.capacity - len(self.keys)))
+        for rid, key in zip(numbers, fresh, strict=True):
             self.keys[rid] = key
-        start = len(self.keys)
-        self.keys.extend(fresh[len(reused) :])
-        self.ids.update(zip(fresh, [*reused, *range(start, len(self.keys))], strict=True))
-        return np.fromiter(map(self.ids.__getitem__, keys), dtype=np.int64, count=len(keys))
+        known = np.ones(len(keys), dtype=bool)
+        if fresh:
+            new = set(numbers)
+            known[:] = False if len(fresh) == len(keys) else [rid not in new for rid in rids]
+        return np.array(rids, dtype=np.int64), known
 
     def encode(self, cells: Mapping[str, Sequence[Value]]) -> dict[str, Codes]:
         return {name: column.domain.encode(cells[name]) for name, column in self.columns.items()}
@@ -99,23 +107,25 @@ class Table:
 
     def settle(self, gone: Ids, old: Mapping[str, Codes]) -> None:
         """Ends a batch: forgets the keys of deleted rows and the values that nobody holds any longer."""
-        for rid in gone.tolist():
-            del self.ids[self.keys[rid]]
-            self.keys[rid] = None
-            self._free.append(rid)
         if len(gone):
+            self._ids.forget([self.keys[rid] for rid in gone.tolist()])
+            for rid in gone.tolist():
+                self.keys[rid] = None
             self._ranks[gone[gone < len(self._ranks)]] = -1
         for name, codes in old.items():
-            self._forget(self.columns[name].domain, np.unique(codes[codes >= 0]))
+            if len(codes):
+                self._forget(self.columns[name].domain, codes)
 
     def _forget(self, domain: Domain, codes: Codes) -> None:
-        held = np.zeros(len(codes), dtype=bool)
+        free = codes >= 0
         for column in self.columns.values():
             if column.domain is domain:
                 column.holders = grown(column.holders, len(domain.values), 0)
-                held |= column.holders[codes] > 0
-        pinned = self._pinned.get(id(domain), set())
-        domain.forget(code for code in codes[~held].tolist() if code not in pinned and domain.values[code] is not None)
+                free &= column.holders[codes] == 0
+        if free.any():
+            pinned = self._pinned.get(id(domain), set())
+            unheld = set(codes[free].tolist()) - pinned
+            domain.forget([code for code in unheld if domain.values[code] is not None])
 
     def value(self, name: str, rid: int) -> Value:
         column = self.columns[name]
@@ -143,7 +153,8 @@ class Table:
             counts = np.bincount(codes[codes >= 0], minlength=len(column.holders))
             if not np.array_equal(counts, column.holders) or column.distinct != np.count_nonzero(counts):
                 raise InvariantError(f"table: column {name} counts its values wrongly")
-        if any(self.keys[rid] != key for key, rid in self.ids.items()):
+        self._ids.check()
+        if any(self.keys[rid] != key for key, rid in self._ids.items()):
             raise InvariantError("table: a key and its row id disagree")
 
 

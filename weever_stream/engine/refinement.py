@@ -1,0 +1,161 @@
+"""The WEEVER refinement: rows of large partitions find their partners through indexes, predicate by predicate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from pyroaring import BitMap
+
+from weever_stream.engine.domain import Ids, Mask
+from weever_stream.engine.findings import Collector
+from weever_stream.engine.partition import Operands, Partition
+from weever_stream.engine.probe import Probe
+from weever_stream.engine.question import Question
+from weever_stream.engine.schedule import Prefix, Schedule
+from weever_stream.engine.table import Table
+from weever_stream.model.rules.predicate import Condition
+
+
+class Refinement:
+    """Answers one question in one partition after the other.
+
+    Rows that look alike to the rules have the same partners, so one of them is refined for all.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        schedule: Schedule,
+        question: Question,
+        symmetric: Mapping[str, bool],
+        asking: Mask,
+        collector: Collector,
+    ) -> None:
+        self._table, self._schedule, self._question = table, schedule, question
+        self._symmetric, self._asking, self._collector = symmetric, asking, collector
+        self._role, self._side = question.view.role, question.view.other
+        self._asking_in: dict[int, BitMap] = {}
+        self._rules = [rule for rule in schedule.order if rule in question.hopeful]
+        probes = [self._probe(condition) for rule in self._rules for condition in schedule.steps[rule]]
+        self._own_columns = tuple(dict.fromkeys(part.own for probe in probes for part in probe.parts))
+        self._first_inequality = next((probe for probe in probes if probe.op.is_inequality), None)
+
+    def _probe(self, condition: Condition) -> Probe:
+        return Probe.of(condition, self._role)
+
+    def run(self, large: Mask) -> None:
+        """Answers for the rows marked as large."""
+        question = self._question
+        asked = np.flatnonzero(question.anybody(large))
+        asked = asked[np.argsort(question.pids[asked], kind="stable")]
+        cuts = np.flatnonzero(np.diff(question.pids[asked])) + 1
+        for share in np.split(asked, cuts):
+            self._answer(int(question.pids[share[0]]), share)
+
+    def _answer(self, pid: int, share: Ids) -> None:
+        """The rows at these places of the question all ask one partition."""
+        partition = self._side.partition(pid)
+        hopeful = self._hopeful(partition, share)
+        alive = np.logical_or.reduce(list(hopeful.values()))
+        if not alive.any():
+            return
+        rids = self._question.rids[share[alive]]
+        hopeful = {rule: mask[alive] for rule, mask in hopeful.items()}
+        groups = {int(rids[group[0]]): group for group in self._alike(rids)}
+        for rid, operands in self._ordered(partition, np.array(list(groups))):
+            group = groups[rid]
+            rules = [rule for rule in self._rules if hopeful[rule][group[0]]]
+            for rule, found in self._found(partition, rid, rules, operands):
+                self._report(partition, pid, rule, rids[group], found)
+        self._side.narrow(pid)
+
+    def _hopeful(self, partition: Partition, share: Ids) -> dict[str, Mask]:
+        result = {}
+        for rule, hopeful in self._question.hopeful.items():
+            result[rule] = hopeful[share]
+            probes = self._side.frontiers.get((rule, self._role))
+            if probes is not None and result[rule].any():
+                result[rule] &= partition.frontiers[probes].may_match(self._question.rids[share])
+        return result
+
+    def _alike(self, rids: Ids) -> list[Ids]:
+        """Places of rows that hold the same values in every column that is asked."""
+        labels = np.zeros(len(rids), dtype=np.int64)
+        for name in self._own_columns:
+            codes = self._table.columns[name].codes[rids].astype(np.int64)
+            _, labels = np.unique(labels * (int(codes.max()) + 2) + codes + 1, return_inverse=True)
+        order = labels.argsort(kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+
+    def _ordered(self, partition: Partition, rids: Ids) -> Iterator[tuple[int, Operands]]:
+        if self._first_inequality is None:
+            yield from ((rid, {}) for rid in rids.tolist())
+            return
+        ordered, operands = partition.sweep(self._first_inequality, rids)
+        yield from zip(ordered.tolist(), operands, strict=True)
+
+    def _found(
+        self, partition: Partition, rid: int, rules: list[str], operands: Operands
+    ) -> Iterator[tuple[str, BitMap]]:
+        """The partners of a row (itself perhaps among them), rule by rule; empty answers too."""
+        shared: dict[Prefix, BitMap | None] = {}
+        for rule in rules:
+            prefix = self._schedule.prefix_of(rule) if self._schedule.prefixes else None
+            found: BitMap | None = None
+            if prefix is not None:
+                if prefix not in shared:
+                    shared[prefix] = self._pipeline(partition, None, prefix.conditions, rid, operands)
+                found = shared[prefix]
+            found = self._pipeline(partition, found, self._schedule.remaining(rule, prefix), rid, operands)
+            yield rule, partition.ids if found is None else found
+
+    def _pipeline(
+        self,
+        partition: Partition,
+        candidates: BitMap | None,
+        conditions: tuple[Condition, ...],
+        rid: int,
+        operands: Operands,
+    ) -> BitMap | None:
+        for condition in conditions:
+            if candidates is not None and not candidates:
+                break
+            candidates = partition.refine(candidates, self._probe(condition), rid, operands)
+        return candidates
+
+    def _report(self, partition: Partition, pid: int, rule: str, rids: Ids, found: BitMap) -> None:
+        """`found` are the partners of each of these rows."""
+        if not found:
+            partition.vain += 1
+        elif self._collector.wants_rows(rule):
+            self._tell_pairs(rule, rids, partition.rows(found))
+        else:
+            self._tell_counts(partition, pid, rule, rids, found)
+
+    def _tell_pairs(self, rule: str, rids: Ids, found: Ids) -> None:
+        """A pair of two asking rows is told once: by the smaller id if the rule is symmetric, else by t."""
+        own, other = np.repeat(rids, len(found)), np.tile(found, len(rids))
+        kept = own != other
+        if self._symmetric[rule]:
+            kept &= ~self._asking[other] | (own < other)
+        elif self._role == "u":
+            kept &= ~self._asking[other]
+        self._collector.add_pairs(rule, self._role, own[kept], other[kept])
+
+    def _tell_counts(self, partition: Partition, pid: int, rule: str, rids: Ids, found: BitMap) -> None:
+        """The same without a list: `both` is what a row counts for a partner that asks too, in halves of a pair."""
+        standing = self._side.slots.pid_of[rids] == pid
+        itself = np.zeros(len(rids), dtype=np.int64)
+        itself[standing] = partition.among(rids[standing], found)
+        both = 1 if self._symmetric[rule] else 2 if self._role == "t" else 0
+        asking = found.intersection_cardinality(self._askers(partition, pid)) if both < 2 else 0
+        halves = 2 * len(found) - (2 - both) * asking - itself * np.where(self._asking[rids], both, 2)
+        self._collector.add_counts(rule, self._role, rids, halves)
+
+    def _askers(self, partition: Partition, pid: int) -> BitMap:
+        """The rows of a partition that ask themselves."""
+        if pid not in self._asking_in:
+            rids = self._side.slots.of(pid)
+            self._asking_in[pid] = partition.local(rids[self._asking[rids]])
+        return self._asking_in[pid]
