@@ -5,23 +5,38 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from weever_stream.engine.domain import Ids
-from weever_stream.engine.findings import NOBODY, Pairs, unpacked
+from weever_stream.engine.domain import Codes, Ids
+from weever_stream.engine.findings import NOBODY, Label, Pairs, unpacked
 from weever_stream.engine.shard import Change, Outcome
 from weever_stream.engine.table import Table
 from weever_stream.model.changes import Cause, ChangeBatch, Key
 from weever_stream.model.rules.constraint import DenialConstraint, Emit
-from weever_stream.model.rules.predicate import Value
+from weever_stream.model.rules.message import Message, Said
+from weever_stream.model.rules.predicate import Row, Value
 from weever_stream.model.rules.ruleset import Rules
-from weever_stream.model.rules.sentences import Message
 from weever_stream.redaction import Redaction
 
 Event = dict[str, Any]
+"""A row that is in several events of a batch is one object in all of them: events are there to be read."""
 KeyTuple = tuple[Value, ...]
+Announced = tuple[Event, Cause]
+
+_json = json.JSONEncoder(default=str, separators=(",", ":")).encode
+
+
+def violation_id(dataset: str, rule: str, t: KeyTuple, u: KeyTuple | None) -> str:
+    """32 hex digits from the dataset, the rule and the two keys alone."""
+    return _digest(_json([dataset, rule]), _json(t), _json(u))
+
+
+def _digest(head: str, t: str, u: str) -> str:
+    """The digest of the list [dataset, rule, t, u], given as JSON in parts."""
+    return hashlib.blake2b(f"{head[:-1]},{t},{u}]".encode(), digest_size=16).hexdigest()
 
 
 class Announcer:
@@ -35,168 +50,234 @@ class Announcer:
         key: Any = self.table.keys[rid]
         return (key,) if len(self.rules.key) == 1 else key
 
-    def key_of(self, rid: int) -> dict[str, Value]:
-        return dict(zip(self.rules.key, self.key_tuple(rid), strict=True))
-
     def oriented(self, constraint: DenialConstraint, t: int, u: int) -> tuple[int, int]:
         """A symmetric pair is reported with the smaller key as t."""
         if u != NOBODY and constraint.is_symmetric and self.key_tuple(u) < self.key_tuple(t):
             return u, t
         return t, u
 
-    def masked(self, row: Event) -> Event:
-        return {"key": self.redaction.masked(row["key"]), "row": self.redaction.masked(row["row"])}
+    def masked_key(self, key: KeyTuple) -> dict[str, Value]:
+        return self.redaction.masked(dict(zip(self.rules.key, key, strict=True)))
+
+
+class Causes:
+    """The changes of a batch, as reasons of what it did: for each row the last change of its key."""
+
+    def __init__(self, announcer: Announcer, read: ChangeBatch, last: Mapping[Key, int]) -> None:
+        self._announcer, self._read, self._last = announcer, read, last
+        self._parts: dict[int, tuple[Cause, Event]] = {}
+
+    def indexes(self, rids: Ids) -> Ids:
+        """The index of the change behind each row; -1 where the batch did not touch it, or it is NOBODY."""
+        keys = self._announcer.table.keys
+        found = {rid: self._index(keys[rid]) for rid in set(rids.tolist()) - {NOBODY}}
+        found[NOBODY] = -1
+        return np.fromiter(map(found.__getitem__, rids.tolist()), dtype=np.int64, count=len(rids))
+
+    def _index(self, key: Key) -> int:
+        at = self._last.get(key)
+        return -1 if at is None else at if at >= 0 else ~at
+
+    def of_pairs(self, t: Ids, u: Ids, op: str) -> Ids:
+        """The index of the later change of the two rows; a delete goes first where a pair is retracted."""
+        first, second = self.indexes(t), self.indexes(u)
+        if op == "retracted":
+            first, second = self._deletes_last(first), self._deletes_last(second)
+        found: Ids = np.maximum(first, second) % len(self._read.keys)
+        return found
+
+    def _deletes_last(self, indexes: Ids) -> Ids:
+        ops, size = self._read.ops, len(self._read.keys)
+        deletes = [at >= 0 and ops[at] == "delete" for at in indexes.tolist()]
+        return indexes + size * np.array(deletes, dtype=np.int64)
+
+    def part(self, index: int) -> tuple[Cause, Event]:
+        """A change as it stands in events."""
+        found = self._parts.get(index)
+        if found is None:
+            cause = self._read.cause(index)
+            key = self._announcer.masked_key(cause.key if isinstance(cause.key, tuple) else (cause.key,))
+            found = self._parts[index] = cause, {"op": cause.op, "key": key, "position": cause.position}
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A row in the form that events need, prepared once."""
+
+    key: str
+    event: Event
+    said: Said
 
 
 class BatchEvents:
     """The events of one batch."""
 
     def __init__(
-        self,
-        announcer: Announcer,
-        outcome: Outcome,
-        read: ChangeBatch,
-        last: Mapping[Key, int],
-        *,
-        batch: int,
-        stamp: int,
+        self, announcer: Announcer, outcome: Outcome, read: ChangeBatch, last: Mapping[Key, int], batch: int, stamp: int
     ) -> None:
         self._announcer, self._outcome, self._read = announcer, outcome, read
         self._batch, self._stamp = batch, stamp
-        self._rules, self._table = announcer.rules, announcer.table
-        self._index_of = _Indexes(last)
-        self._old = {rid: at for at, rid in enumerate(outcome.old_rids.tolist())}
+        self._causes = Causes(announcer, read, last)
 
-    def all(self) -> Iterator[tuple[Event, Cause]]:
+    def all(self) -> Iterator[Announced]:
         """Each event with the change behind it, in a fixed order."""
         for rule, change in self._outcome.changes.items():
-            constraint = self._rules.by_id[rule]
+            constraint = self._announcer.rules.by_id[rule]
             if constraint.emit is Emit.COUNTS:
                 continue
-            yield from sorted(self._of_pairs(constraint, change.retracted, "retracted"), key=_by_id)
-            opened = self._capped if constraint.emit is Emit.PAIRS else self._opened
-            yield from sorted(opened(constraint, change.opened), key=_by_id)
+            yield from self._announced(constraint, change, "retracted")
+            yield from self._announced(constraint, change, "new")
             yield from self._of_groups(constraint, change)
 
-    def _of_pairs(self, constraint: DenialConstraint, pairs: Pairs, op: str) -> Iterator[tuple[Event, Cause]]:
+    def _announced(self, constraint: DenialConstraint, change: Change, op: str) -> list[Announced]:
+        pairs = change.opened if op == "new" else change.retracted
+        if not len(pairs):
+            return []
         t, u = unpacked(pairs)
-        for a, b in zip(t.tolist(), u.tolist(), strict=True):
-            yield self._event(constraint, op, *self._announcer.oriented(constraint, a, b))
+        omitted: dict[int, int] = {}
+        if constraint.emit is Emit.ROWS and not constraint.is_single:
+            indexes = self._causes_of_rows(t, change.gained if op == "new" else change.lost, op)
+        else:
+            indexes = self._causes.of_pairs(t, u, op)
+            if op == "new" and constraint.emit is Emit.PAIRS and len(pairs) > constraint.max_pairs:
+                kept, omitted = self._capped(constraint, t, u)
+                t, u, indexes = t[kept], u[kept], indexes[kept]
+        events = _RuleEvents(self._announcer, self._outcome, constraint, op)
+        return sorted(self._written(events, t, u, indexes, omitted), key=_by_id)
 
-    def _opened(self, constraint: DenialConstraint, pairs: Pairs) -> Iterator[tuple[Event, Cause]]:
-        return self._of_pairs(constraint, pairs, "new")
+    def _written(
+        self, events: _RuleEvents, t: Ids, u: Ids, indexes: Ids, omitted: Mapping[int, int]
+    ) -> Iterator[Announced]:
+        for place, (event, index) in enumerate(zip(events.of(t, u), indexes.tolist(), strict=True)):
+            cause = self._finish(event, index, events.op)
+            if place in omitted:
+                event["omitted"] = omitted[place]
+            yield event, cause
 
-    def _capped(self, constraint: DenialConstraint, pairs: Pairs) -> Iterator[tuple[Event, Cause]]:
-        """At most `max_pairs` openings for one change; the last one kept says how many are missing."""
-        if len(pairs) <= constraint.max_pairs:
-            yield from self._opened(constraint, pairs)
-            return
+    def _finish(self, event: Event, index: int, op: str) -> Cause:
+        cause, event["cause"] = self._causes.part(index)
+        event["ts_ms"], event["detected_ms"], event["batch"] = cause.ts_ms, self._stamp, self._batch
+        if op == "retracted":
+            event["reason"] = "deleted" if cause.op == "delete" else "repaired"
+        return cause
+
+    def _causes_of_rows(self, rows: Ids, pairs: Pairs, op: str) -> Ids:
+        """For rows that are announced alone: the latest cause among the pairs that each of them is in."""
         t, u = unpacked(pairs)
-        index = np.maximum(self._indexes(t), self._indexes(u))
-        partner = np.where(self._indexes(t) == index, u, t)
-        order = np.lexsort((self._table.rank(np.minimum(partner, self._table.capacity - 1)), index))
+        causes = np.tile(self._causes.of_pairs(t, u, op), 2)
+        ends = np.concatenate([t, u])
+        order = np.lexsort((causes, ends))
+        last: Ids = causes[order][np.searchsorted(ends[order], rows, side="right") - 1]
+        return last
+
+    def _capped(self, constraint: DenialConstraint, t: Ids, u: Ids) -> tuple[Ids, dict[int, int]]:
+        """Places of at most `max_pairs` openings for one change, and how many are missing, by the last one kept."""
+        first, second = self._causes.indexes(t), self._causes.indexes(u)
+        index = np.maximum(first, second)
+        partner = np.where(first == index, u, t)
+        order = np.lexsort((self._announcer.table.rank(partner), index))
+        kept: list[Ids] = []
+        omitted = {}
         for share in np.split(order, np.flatnonzero(np.diff(index[order])) + 1):
-            kept = list(self._of_pairs(constraint, pairs[share[: constraint.max_pairs]], "new"))
+            kept.append(share[: constraint.max_pairs])
             if len(share) > constraint.max_pairs:
-                kept[-1][0]["omitted"] = len(share) - constraint.max_pairs
-            yield from kept
+                omitted[sum(map(len, kept)) - 1] = len(share) - constraint.max_pairs
+        return np.concatenate(kept), omitted
 
-    def _indexes(self, rids: Ids) -> Ids:
-        keys = self._table.keys
-        found = (-1 if rid == NOBODY else self._index_of.get(keys[rid], -1) for rid in rids.tolist())
-        return np.fromiter(found, dtype=np.int64, count=len(rids))
-
-    def _event(self, constraint: DenialConstraint, op: str, t: int, u: int) -> tuple[Event, Cause]:
-        first, second = self._row(constraint, t, op), None if u == NOBODY else self._row(constraint, u, op)
-        keys = (self._announcer.key_tuple(t), None if u == NOBODY else self._announcer.key_tuple(u))
-        message = self._announcer.messages[constraint.id].of(first, second)
-        event = self._head(constraint, op, violation_id(self._rules.dataset, constraint.id, *keys), message)
-        masked = self._announcer.masked
-        event |= {"t": masked(first), "u": None if second is None else masked(second)}
-        cause = self._cause(t, u, op)
-        return event | self._tail(cause, op), cause
-
-    def _of_groups(self, constraint: DenialConstraint, change: Change) -> Iterator[tuple[Event, Cause]]:
+    def _of_groups(self, constraint: DenialConstraint, change: Change) -> Iterator[Announced]:
         names = [predicate.columns[0].name for predicate in constraint.equalities]
-        found = [("retracted", label, (0, 0)) for label in change.retracted_groups]
+        found: list[tuple[str, Label, tuple[int, int]]] = []
+        found += [("retracted", label, (0, 0)) for label in change.retracted_groups]
         found += [("new", label, size) for label, size in change.opened_groups.items()]
+        causes = self._causes_of_groups(constraint) if found else {}
         for op, label, (pairs, rows) in found:
             group = dict(zip(names, label, strict=True))
-            message = self._announcer.messages[constraint.id].of_group(group, pairs, rows)
-            event = self._head(constraint, op, violation_id(self._rules.dataset, constraint.id, label, None), message)
+            event = _head(self._announcer.rules.dataset, constraint, op)
+            event["id"] = violation_id(self._announcer.rules.dataset, constraint.id, label, None)
+            event["message"] = self._announcer.messages[constraint.id].of_group(group, pairs, rows)
             event |= {"group": self._announcer.redaction.masked(group), "pairs": pairs, "rows": rows}
-            cause = self._last_cause()
-            yield event | self._tail(cause, op), cause
+            yield event, self._finish(event, causes[label], op)
 
-    def _head(self, constraint: DenialConstraint, op: str, id_: str, message: str) -> Event:
-        return {
-            "v": 1,
-            "id": id_,
-            "op": op,
-            "dataset": self._rules.dataset,
-            "rule": constraint.id,
-            "rule_version": constraint.version,
-            "severity": constraint.severity.value,
-            "message": message,
-        }
-
-    def _tail(self, cause: Cause, op: str) -> Event:
-        key = cause.key if isinstance(cause.key, tuple) else (cause.key,)
-        named = self._announcer.redaction.masked(dict(zip(self._rules.key, key, strict=True)))
-        tail: Event = {
-            "cause": {"op": cause.op, "key": named, "position": cause.position},
-            "ts_ms": cause.ts_ms,
-            "detected_ms": self._stamp,
-            "batch": self._batch,
-        }
-        if op == "retracted":
-            tail["reason"] = "deleted" if cause.op == "delete" else "repaired"
-        return tail
-
-    def _row(self, constraint: DenialConstraint, rid: int, op: str) -> Event:
-        """Key and cells; a retraction shows the row as it was when it broke the rule."""
-        at = self._old.get(rid) if op == "retracted" else None
-        row = {}
-        for name in constraint.columns:
-            column = self._table.columns[name]
-            code = int(column.codes[rid]) if at is None else int(self._outcome.old[name][at])
-            row[name] = column.domain.decode(code)
-        return {"key": self._announcer.key_of(rid), "row": row}
-
-    def _cause(self, t: int, u: int, op: str) -> Cause:
-        """The later change of the two rows; for a retraction a delete goes first."""
-        keys = [self._table.keys[rid] for rid in (t, u) if rid != NOBODY]
-        found = [self._read.cause(self._index_of[key]) for key in keys if key in self._index_of]
-        if not found:
-            return self._last_cause()
-        return max(found, key=lambda cause: (op == "retracted" and cause.op == "delete", cause.index))
-
-    def _last_cause(self) -> Cause:
-        return self._read.cause(len(self._read.keys) - 1)
+    def _causes_of_groups(self, constraint: DenialConstraint) -> dict[Label, int]:
+        """For each group that a changed row was in or is in: the index of the last such change."""
+        table, outcome = self._announcer.table, self._outcome
+        columns = [[column.name for column in predicate.columns] for predicate in constraint.equalities]
+        result: dict[Label, int] = {}
+        for rids, image in ((outcome.old_rids, outcome.old), (outcome.new_rids, table.image(outcome.new_rids))):
+            indexes = self._causes.indexes(rids).tolist()
+            for side in range(2):
+                cells = [table.domains[names[side]].decoded(image[names[side]]) for names in columns]
+                for label, index in zip(zip(*cells, strict=True), indexes, strict=True):
+                    result[label] = max(index, result.get(label, index))
+        return result
 
 
-def violation_id(dataset: str, rule: str, t: tuple[Value, ...], u: tuple[Value, ...] | None) -> str:
-    """32 hex digits from the dataset, the rule and the two keys alone."""
-    text = json.dumps([dataset, rule, t, u], default=str, separators=(",", ":"))
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+class _RuleEvents:
+    """Events of one rule and one op without their causes; each row is prepared once."""
+
+    def __init__(self, announcer: Announcer, outcome: Outcome, constraint: DenialConstraint, op: str) -> None:
+        self._announcer, self._outcome, self._constraint, self.op = announcer, outcome, constraint, op
+        self._message = announcer.messages[constraint.id]
+        self._head = _head(announcer.rules.dataset, constraint, op)
+        self._id_head = _json([announcer.rules.dataset, constraint.id])
+        self._rows: dict[int, tuple[Value, ...]] = {}
+        self._shown: dict[tuple[int, Row], _Shown] = {}
+
+    def of(self, t: Ids, u: Ids) -> Iterator[Event]:
+        self._rows = self._cells(np.unique(np.concatenate([t, u[u != NOBODY]])))
+        for pair in zip(t.tolist(), u.tolist(), strict=True):
+            first, second = self._announcer.oriented(self._constraint, *pair)
+            yield self._event(self._show(first, "t"), None if second == NOBODY else self._show(second, "u"))
+
+    def _event(self, t: _Shown, u: _Shown | None) -> Event:
+        event = self._head.copy()
+        event["id"] = _digest(self._id_head, t.key, u.key if u else "null")
+        event["message"] = self._message.of(t.said, u.said if u else None)
+        event["t"], event["u"] = t.event, u.event if u else None
+        return event
+
+    def _show(self, rid: int, side: Row) -> _Shown:
+        found = self._shown.get((rid, side))
+        if found is None:
+            key = self._announcer.key_tuple(rid)
+            named = dict(zip(self._announcer.rules.key, key, strict=True))
+            row = dict(zip(self._constraint.columns, self._rows[rid], strict=True))
+            masked = self._announcer.redaction.masked
+            shown = {"key": masked(named), "row": masked(row)}
+            found = self._shown[rid, side] = _Shown(_json(key), shown, self._message.said(named, row, side))
+        return found
+
+    def _cells(self, rids: Ids) -> dict[int, tuple[Value, ...]]:
+        """The cells of these rows; a retraction shows them as they were when they broke the rule."""
+        domains, columns = self._announcer.table.domains, self._constraint.columns
+        cells = [domains[name].decoded(self._codes(name, rids)) for name in columns]
+        return dict(zip(rids.tolist(), zip(*cells, strict=True), strict=True))
+
+    def _codes(self, name: str, rids: Ids) -> Codes:
+        codes = self._announcer.table.columns[name].codes[rids]
+        old_rids = self._outcome.old_rids
+        if self.op == "retracted" and len(old_rids):
+            order = old_rids.argsort()
+            at = np.searchsorted(old_rids, rids, sorter=order) % len(order)
+            was = old_rids[order[at]] == rids
+            codes[was] = self._outcome.old[name][order[at[was]]]
+        return codes
 
 
-class _Indexes:
-    """key -> index of the last change of that key."""
-
-    def __init__(self, last: Mapping[Key, int]) -> None:
-        self._last = last
-
-    def __contains__(self, key: Key) -> bool:
-        return key in self._last
-
-    def __getitem__(self, key: Key) -> int:
-        at = self._last[key]
-        return at if at >= 0 else ~at
-
-    def get(self, key: Key, default: int) -> int:
-        return self[key] if key in self._last else default
+def _head(dataset: str, constraint: DenialConstraint, op: str) -> Event:
+    """What all events of a rule start with; `id` and `message` are still to come."""
+    return {
+        "v": 1,
+        "id": "",
+        "op": op,
+        "dataset": dataset,
+        "rule": constraint.id,
+        "rule_version": constraint.version,
+        "severity": constraint.severity.value,
+        "message": "",
+    }
 
 
-def _by_id(found: tuple[Event, Cause]) -> str:
+def _by_id(found: Announced) -> str:
     return str(found[0]["id"])

@@ -61,7 +61,7 @@ class Monitor:
         last, delta = self._net(read)
         outcome = self.shard.apply(delta)
         stamp = int(time.time() * 1000) if detected_ms is None else detected_ms
-        batch = BatchEvents(self._announcer, outcome, read, last, batch=self.batch, stamp=stamp)
+        batch = BatchEvents(self._announcer, outcome, read, last, self.batch, stamp)
         events = []
         for event, cause in batch.all():
             events.append(event)

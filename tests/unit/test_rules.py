@@ -10,8 +10,9 @@ import pytest
 from weever_stream import Rules
 from weever_stream.model.errors import RuleError
 from weever_stream.model.rules.constraint import DenialConstraint, Emit, RuleClass, Severity, Tolerance
+from weever_stream.model.rules.message import Message
 from weever_stream.model.rules.predicate import Constant, Differ, Predicate
-from weever_stream.model.rules.sentences import Message, denial, not_evaluated, sentence
+from weever_stream.model.rules.sentences import denial, not_evaluated, sentence
 
 HEAD = """\
 version: 1
@@ -456,63 +457,77 @@ def test_constants_of_redacted_columns_are_not_said(text: str, said: str) -> Non
     assert denial(rule) == str(rule)
 
 
-def shown(key: int, **row: object) -> dict[str, object]:
-    return {"key": {"id": key}, "row": row}
+Shown = tuple[dict[str, object], dict[str, object]]
+
+
+def shown(key: int, **row: object) -> Shown:
+    return {"id": key}, row
+
+
+def told(message: Message, t: Shown, u: Shown | None) -> str:
+    return message.of(message.said(*t, "t"), None if u is None else message.said(*u, "u"))
 
 
 def test_messages() -> None:
     fd = Message(one("fd: zip -> city"))
     first, second = shown(17, zip="90001", city="LA"), shown(42, zip="90001", city="SF")
-    assert fd.of(first, second) == "zip 90001 has city LA (id 17) and city SF (id 42)"
-    assert fd.of(first, None) == "id 17 breaks r: zip 90001, city LA"
+    assert told(fd, first, second) == "zip 90001 has city LA (id 17) and city SF (id 42)"
+    assert told(fd, first, None) == "id 17 breaks r: zip 90001, city LA"
     assert fd.of_group({"zip": "90001"}, 12, 5) == "zip 90001: 5 rows in 12 pairs break r"
     assert fd.of_group({"zip": "90001"}, 1, 2) == "zip 90001: 2 rows in 1 pair break r"
-    assert Message(one("unique: [zip]")).of(first, second) == "zip 90001 is in id 17 and in id 42"
+    assert told(Message(one("unique: [zip]")), first, second) == "zip 90001 is in id 17 and in id 42"
     order = Message(deny("t.salary < t'.salary and t.rate > t'.rate"))
-    assert order.of(shown(1, salary=5, rate=2.5), shown(2, salary=6, rate=2)) == (
+    assert told(order, shown(1, salary=5, rate=2.5), shown(2, salary=6, rate=2)) == (
         "id 1 and id 2: salary 5 is less than salary 6 and rate 2.5 is greater than rate 2"
     )
     single = Message(deny("t.hired > t.ended"))
-    assert single.of(shown(3, hired="2020-01-02", ended="2020-01-01"), None) == (
+    assert told(single, shown(3, hired="2020-01-02", ended="2020-01-01"), None) == (
         "id 3 breaks r: ended 2020-01-01, hired 2020-01-02"
     )
 
 
 def test_the_message_of_an_fd_with_several_columns_says_which_differ() -> None:
     rule = Message(deny("t.n < t'.n and t.zip = t'.state"))
-    assert rule.of(shown(1, n=1, zip="a", state="x"), shown(2, n=2, zip="y", state="a")) == (
+    assert told(rule, shown(1, n=1, zip="a", state="x"), shown(2, n=2, zip="y", state="a")) == (
         "id 1 and id 2: n 1 is less than n 2 and zip a equals state a"
     )
     several = Message(one("fd: 'zip -> city, state'"))
-    assert several.of(shown(1, zip="z", city="LA", state=None), shown(2, zip="z", city="SF", state=None)) == (
+    assert told(several, shown(1, zip="z", city="LA", state=None), shown(2, zip="z", city="SF", state=None)) == (
         "zip z has city LA, state NULL (id 1) and city SF, state NULL (id 2)"
     )
 
 
 def test_the_message_of_a_rule_that_compares_with_constants_alone() -> None:
     rule = Message(deny("t.n = 1 and t'.n = 2"), ["id"])
-    assert rule.of(shown(1, n=1), shown(2, n=2)) == "id (hidden) (n 1) and id (hidden) (n 2) break r"
+    assert told(rule, shown(1, n=1), shown(2, n=2)) == "id (hidden) (n 1) and id (hidden) (n 2) break r"
 
 
 def test_messages_never_show_redacted_values() -> None:
     fd = Message(one("fd: ssn -> city"), ["ssn", "id"])
-    said = fd.of(shown(7, ssn="h4sh", city="LA"), shown(8, ssn="h4sh", city="SF"))
+    said = told(fd, shown(7, ssn="h4sh", city="LA"), shown(8, ssn="h4sh", city="SF"))
     assert said == "ssn (hidden) has city LA (id (hidden)) and city SF (id (hidden))"
     assert fd.of_group({"ssn": "h4sh"}, 1, 2) == "ssn (hidden): 2 rows in 1 pair break r"
-    assert fd.of(shown(7, ssn="h4sh", city="LA"), None) == "id (hidden) breaks r: ssn (hidden), city LA"
+    assert told(fd, shown(7, ssn="h4sh", city="LA"), None) == "id (hidden) breaks r: ssn (hidden), city LA"
+
+
+def test_messages_say_once_what_both_rows_share() -> None:
+    order = Message(deny("t.state = t'.state and t.salary > t'.salary and t.rate < t'.rate"))
+    assert told(order, shown(1, state="AL", salary=6, rate=2), shown(2, state="AL", salary=5, rate=3)) == (
+        "with state AL, id 1 and id 2: salary 6 is greater than salary 5 and rate 2 is less than rate 3"
+    )
 
 
 def test_values_in_the_form_of_events_are_not_compared_again() -> None:
     """A hash has no order, and a decimal or a date may come as text."""
     hashed = Message(deny("t.salary < t'.salary and t.rate > t'.rate"), ["salary"])
-    assert hashed.of(shown(1, salary="ff", rate=2), shown(2, salary="00", rate=1)) == (
+    assert told(hashed, shown(1, salary="ff", rate=2), shown(2, salary="00", rate=1)) == (
         "id 1 and id 2: salary (hidden) is less than salary (hidden) and rate 2 is greater than rate 1"
     )
     text = Message(deny("t.amount > t'.amount and t.n > t'.n"))
-    assert text.of(shown(1, amount="10.00", n=2), shown(2, amount="9.00", n=1)) == (
+    assert told(text, shown(1, amount="10.00", n=2), shown(2, amount="9.00", n=1)) == (
         "id 1 and id 2: amount 10.00 is greater than amount 9.00 and n 2 is greater than n 1"
     )
     crossed = Message(deny("t.amount > t'.rate"), ["amount"])
-    assert crossed.of(shown(1, amount="ff", rate=1), shown(2, amount="00", rate=1)) == (
+    assert told(crossed, shown(1, amount="ff", rate=1), shown(2, amount="00", rate=1)) == (
         "id 1 and id 2: amount (hidden) is greater than rate 1"
     )

@@ -17,6 +17,7 @@ from weever_stream.model.rules.predicate import Value
 
 Pairs = NDArray[np.int64]  # t's row id in the upper half, u's in the lower
 Label = tuple[Value, ...]
+NO_PAIRS: Pairs = np.empty(0, dtype=np.int64)
 NOBODY = 0xFFFFFFFF  # stands for u where a single row breaks a rule
 
 
@@ -88,7 +89,7 @@ class Findings:
 
     def pairs(self, rule: str) -> Pairs:
         found = self._pairs[rule]
-        return np.concatenate(found) if found else _NO_PAIRS
+        return np.concatenate(found) if found else NO_PAIRS
 
     def groups(self, rule: str) -> Counter[Label]:
         return Counter({label: halves // 2 for label, halves in self._group_halves[rule].items()})
@@ -130,6 +131,3 @@ class Involved:
 
     def count(self) -> int:
         return len(np.unique(np.concatenate(self._rows))) if self._rows else 0
-
-
-_NO_PAIRS: Pairs = np.empty(0, dtype=np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weever_stream.engine.domain import Codes, Ids, grown
-from weever_stream.engine.findings import NOBODY, Findings, Involved, Label, Pairs, unpacked
+from weever_stream.engine.findings import NO_PAIRS, NOBODY, Findings, Involved, Label, Pairs, unpacked
 from weever_stream.engine.probe import passes
 from weever_stream.engine.route import Route, RouteSpec
 from weever_stream.engine.table import Key, Table
@@ -30,10 +30,15 @@ class Delta:
 
 @dataclass
 class Change:
-    """What one batch did to one rule. Row ids as in the shard's table; `u` is NOBODY where a row stands alone."""
+    """What one batch did to one rule. Row ids as in the shard's table; `u` is NOBODY where a row stands alone.
 
-    opened: Pairs = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    retracted: Pairs = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    For `emit: rows`, `gained` and `lost` are the pairs behind the rows.
+    """
+
+    opened: Pairs = field(default_factory=lambda: NO_PAIRS)
+    retracted: Pairs = field(default_factory=lambda: NO_PAIRS)
+    gained: Pairs = field(default_factory=lambda: NO_PAIRS)
+    lost: Pairs = field(default_factory=lambda: NO_PAIRS)
     opened_groups: dict[Label, tuple[int, int]] = field(default_factory=dict)
     retracted_groups: list[Label] = field(default_factory=list)
 
@@ -44,6 +49,7 @@ class Outcome:
 
     changes: Mapping[str, Change]
     gone: Ids
+    new_rids: Ids
     old_rids: Ids
     old: Mapping[str, Codes]
 
@@ -93,7 +99,7 @@ class Shard:
             route.search(written[share], after)
             route.replan()
         self._ask_singles(written[changed], after)
-        return Outcome(self._net(before, after), removed, old_rids, old)
+        return Outcome(self._net(before, after), removed, written[changed], old_rids, old)
 
     def settle(self, outcome: Outcome) -> None:
         """Ends the batch: old cells are forgotten."""
@@ -160,7 +166,7 @@ class Shard:
         np.subtract.at(degrees, lost, 1)
         has = degrees[touched] > 0
         alone = (touched << 32) | NOBODY
-        return Change(alone[has & ~had], alone[had & ~has])
+        return Change(alone[has & ~had], alone[had & ~has], opened, retracted)
 
     def _net_groups(self, rule: str, lost: Counter[Label], gained: Counter[Label]) -> Change:
         groups, change = self.groups[rule], Change()
