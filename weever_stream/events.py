@@ -136,11 +136,13 @@ class BatchEvents:
             return []
         t, u = unpacked(pairs)
         omitted: dict[int, int] = {}
-        if constraint.emit is Emit.ROWS and not constraint.is_single:
+        if constraint.is_single:
+            indexes = self._causes.of_pairs(t, u, op)
+        elif constraint.emit is Emit.ROWS:
             indexes = self._causes_of_rows(t, change.gained if op == "new" else change.lost, op)
         else:
             indexes = self._causes.of_pairs(t, u, op)
-            if op == "new" and constraint.emit is Emit.PAIRS and len(pairs) > constraint.max_pairs:
+            if op == "new" and len(pairs) > constraint.max_pairs:
                 kept, omitted = self._capped(constraint, t, u)
                 t, u, indexes = t[kept], u[kept], indexes[kept]
         events = _RuleEvents(self._announcer, self._outcome, constraint, op)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -158,14 +158,12 @@ class Monitor:
         if read.has_unchanged:
             read.fill_unchanged(self._row_of)
         last = read.last()
-        known = self.shard.table
-        removed = [key for key, at in last.items() if at < 0 and key in known]
+        if read.is_plain and len(last) == len(read.keys):
+            return last, Delta([], read.keys, read.cells)
+        removed = [key for key, at in last.items() if at < 0 and key in self.shard.table]
         written = {key: at for key, at in last.items() if at >= 0}
         order = list(written.values())
-        cells: Mapping[str, Sequence[Value]] = read.cells
-        if order != list(range(len(read.keys))):
-            cells = {name: [values[at] for at in order] for name, values in read.cells.items()}
-        return last, Delta(removed, list(written), cells)
+        return last, Delta(removed, list(written), {n: [cells[at] for at in order] for n, cells in read.cells.items()})
 
     def _row_of(self, key: Key) -> dict[str, Value]:
         table = self.shard.table

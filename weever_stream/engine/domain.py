@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weever_stream.engine.numbering import UNKNOWN, Numbering
+from weever_stream.engine.numbering import UNKNOWN, Numbering, store
 from weever_stream.model.errors import InvariantError
 from weever_stream.model.rules.predicate import Operator, Value
 
@@ -145,10 +145,7 @@ class Domain:
 
     def _admit(self, fresh: list[Any], codes: list[int]) -> None:
         values = self.values
-        known = len(values)
-        values.extend([None] * (self._codes.capacity - known))
-        for code, value in zip(codes, fresh, strict=True):
-            values[code] = value
+        store(values, codes, fresh)
         if self.ordered:
             # One slot stays unused at the end: NULL (-1) indexes it and finds a NaN, which no comparison accepts.
             self.keys = grown(self.keys, len(values) + 1, np.nan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import repeat
+from typing import Any
 
 from weever_stream.model.errors import InvariantError
 
@@ -50,12 +51,15 @@ class Numbering:
         None stays UNKNOWN.
         """
         found = self.find(things)
-        if UNKNOWN not in found:
+        missing = found.count(UNKNOWN)
+        if not missing:
             return found, [], []
-        unknown = (thing for thing, number in zip(things, found, strict=True) if number == UNKNOWN)
-        fresh = list(dict.fromkeys(unknown))
-        if None in fresh:
-            fresh.remove(None)
+        unknown: Iterable[Hashable] = things
+        if missing < len(things):
+            unknown = (thing for thing, number in zip(things, found, strict=True) if number == UNKNOWN)
+        different = dict.fromkeys(unknown)
+        different.pop(None, None)
+        fresh = list(different)
         numbers = self._take(len(fresh))
         self._numbers.update(zip(fresh, numbers, strict=True))
         return numbers if len(fresh) == len(things) else self.find(things), fresh, numbers
@@ -76,3 +80,17 @@ class Numbering:
         """Raises InvariantError unless every number below the capacity is either in use or free, once."""
         if sorted([*self._numbers.values(), *self._free]) != list(range(self.capacity)):
             raise InvariantError(f"numbering: {len(self._numbers)} used and {len(self._free)} free of {self.capacity}")
+
+
+def store(items: list[Any], numbers: Sequence[int], fresh: Sequence[Any]) -> None:
+    """Puts things that `assign` has numbered at their numbers in a list: reused ones in place, the others at the end.
+
+    >>> items = ["a", None]
+    >>> store(items, [1, 2, 3], ["x", "y", "z"])
+    >>> items
+    ['a', 'x', 'y', 'z']
+    """
+    reused = next((place for place, number in enumerate(numbers) if number >= len(items)), len(numbers))
+    for number, thing in zip(numbers[:reused], fresh, strict=False):
+        items[number] = thing
+    items.extend(fresh[reused:])

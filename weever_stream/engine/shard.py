@@ -162,8 +162,8 @@ class Shard:
         gained, lost = np.concatenate(unpacked(opened)), np.concatenate(unpacked(retracted))
         touched = np.unique(np.concatenate([gained, lost]))
         had = degrees[touched] > 0
-        np.add.at(degrees, gained, 1)
-        np.subtract.at(degrees, lost, 1)
+        np.add.at(degrees, gained, np.int32(1))
+        np.subtract.at(degrees, lost, np.int32(1))
         has = degrees[touched] > 0
         alone = (touched << 32) | NOBODY
         return Change(alone[has & ~had], alone[had & ~has], opened, retracted)

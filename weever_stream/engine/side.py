@@ -139,7 +139,7 @@ class Side:
 def _by_partition(rids: Ids, pids: Ids) -> tuple[Ids, Ids, Ids, Ids]:
     """Rows sorted by partition; the partitions; where each one's rows start, and how many they are."""
     if len(rids) > 1:
-        order = pids.argsort(kind="stable")
+        order = pids.argsort()
         rids, pids = rids[order], pids[order]
     starts = np.flatnonzero(np.concatenate([_FIRST, pids[1:] != pids[:-1]]))
     return rids, pids[starts], starts, np.diff(starts, append=len(pids))

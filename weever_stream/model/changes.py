@@ -41,6 +41,11 @@ class ChangeBatch:
     cells: Mapping[str, list[Value]]
     has_unchanged: bool
 
+    @property
+    def is_plain(self) -> bool:
+        """True where every change writes a row, and none takes another key's away."""
+        return not self.moved and "delete" not in self.ops
+
     def last(self) -> dict[Key, int]:
         """For each key the index i of the change that wrote it last, or ~i of the one that removed it last."""
         signed: Iterable[int] = range(len(self.keys))
@@ -108,19 +113,20 @@ class ChangeReader:
 
     def _read(self, changes: Sequence[Change], families: dict[str, Family]) -> ChangeBatch:
         _require_mappings(changes, "a change is a mapping, not {}")
-        ops: list[Any] = [change.get("op") for change in changes]
+        ops = _fetched("op", changes)
         unknown = [op for op in ops if op not in OPS]
         if unknown:
             raise ValueError(f"unknown op {unknown[0]!r}: use insert, update or delete")
-        images: list[Any] = [change.get("after") for change in changes]
+        images = _fetched("after", changes)
         if "delete" in ops:
             images = [_NO_ROW if op == "delete" else image for op, image in zip(ops, images, strict=True)]
         _require_mappings(images, "an insert or update needs its new row in `after`, not {}")
         keys = self._keys(changes, ops, images, families)
         moved = self._moved(changes, ops, keys, families) if "update" in ops else {}
-        cells = {name: self._column(name, [image.get(name) for image in images], families) for name in self._names}
-        has_unchanged = any(UNCHANGED in values for values in cells.values())
-        return ChangeBatch(changes, ops, keys, moved, cells, has_unchanged)
+        cells = {name: _fetched(name, images) for name in self._names}
+        has_unchanged = any(type(UNCHANGED) in set(map(type, raw)) for raw in cells.values())
+        read = {name: self._column(name, raw, families) for name, raw in cells.items()}
+        return ChangeBatch(changes, ops, keys, moved, read, has_unchanged)
 
     def _keys(
         self, changes: Sequence[Change], ops: Sequence[str], images: Sequence[Row], families: dict[str, Family]
@@ -131,25 +137,24 @@ class ChangeReader:
                 if op == "delete":
                     sources[at] = changes[at].get("before") or changes[at].get("key") or _NO_ROW
             _require_mappings(sources, "`before` and `key` are mappings, not {}")
-        for at in self._without_key(sources):
-            sources[at] = changes[at].get("key")
-            if not self._has_key(sources[at]):
-                wanted = ", ".join(self._key)
-                raise ValueError(f"no key: {wanted} must be in `key`, `after` or `before` and not null")
-        return self._read_keys(sources, families)
+        columns = self._key_columns(sources, families)
+        if any(None in column for column in columns):
+            for at in sorted({at for column in columns for at, value in enumerate(column) if value is None}):
+                sources[at] = changes[at].get("key")
+                if not self._has_key(sources[at]):
+                    wanted = ", ".join(self._key)
+                    raise ValueError(f"no key: {wanted} must be in `key`, `after` or `before` and not null")
+            columns = self._key_columns(sources, families)
+        return _keys_of(columns)
 
-    def _without_key(self, images: Sequence[Row]) -> list[int]:
-        columns = [[image.get(name) for image in images] for name in self._key]
-        return sorted({at for column in columns for at, value in enumerate(column) if value is None or value != value})
+    def _key_columns(self, sources: Sequence[Row], families: dict[str, Family]) -> list[list[Value]]:
+        """NULL and NaN are None."""
+        return [self._column(name, _fetched(name, sources), families) for name in self._key]
 
     def _has_key(self, image: object) -> bool:
         if not isinstance(image, Mapping):
             return False
         return all(image.get(name) == image.get(name) is not None for name in self._key)
-
-    def _read_keys(self, sources: Sequence[Row], families: dict[str, Family]) -> list[Key]:
-        columns = [self._column(name, [source[name] for source in sources], families) for name in self._key]
-        return list(columns[0]) if len(columns) == 1 else list(zip(*columns, strict=True))
 
     def _moved(
         self, changes: Sequence[Change], ops: Sequence[str], keys: Sequence[Key], families: dict[str, Family]
@@ -161,7 +166,7 @@ class ChangeReader:
                 source = next((part for part in (change.get("before"), change.get("key")) if self._has_key(part)), None)
                 if source is not None:
                     sources[at] = source
-        old = zip(sources, self._read_keys(list(sources.values()), families), strict=True)
+        old = zip(sources, _keys_of(self._key_columns(list(sources.values()), families)), strict=True)
         return {at: key for at, key in old if key != keys[at]}
 
     def _column(self, name: str, raw: list[Any], families: dict[str, Family]) -> list[Value]:
@@ -173,6 +178,18 @@ class ChangeReader:
 
 
 _NO_ROW: Mapping[str, Any] = {}
+
+
+def _fetched(name: str, parts: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """What each part holds under a name; None where it holds nothing."""
+    try:
+        return [part[name] for part in parts]
+    except KeyError:
+        return [part.get(name) for part in parts]
+
+
+def _keys_of(columns: list[list[Value]]) -> list[Key]:
+    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
 
 def _require_mappings(parts: Sequence[object], message: str) -> None:

@@ -28,9 +28,6 @@ class _Comparison:
     predicate: Predicate
     optional: bool
 
-    def name(self, side: Row) -> str:
-        return next(column.name for column in self.predicate.columns if column.row == side)
-
 
 class Message:
     """Writes the messages of a rule. Values of redacted columns are never shown.
@@ -52,13 +49,14 @@ class Message:
         self._compared = [
             _Comparison(predicate, isinstance(condition, Differ))
             for condition in constraint.conditions
-            if condition.is_cross and condition not in agreed
+            if condition.is_cross and condition not in agreed and not self._is_dependency
             for predicate in (condition.parts if isinstance(condition, Differ) else (condition,))
         ]
+        columns = [comparison.predicate.columns for comparison in self._compared]
+        self._names = {"t": [t.name for t, _ in columns], "u": [u.name for _, u in columns]}
 
     def said(self, key: Mapping[str, Value], row: Mapping[str, Value], side: Row) -> Said:
         """What a row says as t or as u. Values may have the form that events show them in."""
-        names = [comparison.name(side) for comparison in self._compared]
         own: Iterable[str] = self._other
         if not self._is_dependency and not self._compared and not self._constraint.is_single:
             filters = self._constraint.filters_t if side == "t" else self._constraint.filters_u
@@ -67,7 +65,7 @@ class Message:
             self._cells(key, key),
             self._cells(row, self._same),
             self._cells(row, own),
-            tuple((f"{name} {self._shown(name, row.get(name))}", row.get(name)) for name in names),
+            tuple((f"{name} {self._shown(name, row.get(name))}", row.get(name)) for name in self._names[side]),
         )
 
     def of(self, t: Said, u: Said | None) -> str:
