@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from weever_stream.engine.domain import Codes, Ids, Mask
+from weever_stream.engine.domain import Ids, Mask
 from weever_stream.engine.table import Table
 from weever_stream.model.rules.predicate import Column, Condition, Constant, Differ, Operator, Predicate
 
@@ -66,16 +66,16 @@ class Probe:
         return " or ".join(f"{part.own} {part.op} {part.other}" for part in self.parts)
 
 
-def passes(table: Table, filters: tuple[Predicate, ...], image: dict[str, Codes], size: int) -> Mask:
-    """Which of the rows of an image satisfy every one-row predicate."""
-    result = np.ones(size, dtype=bool)
+def passes(table: Table, filters: tuple[Predicate, ...], rids: Ids) -> Mask:
+    """Which of these rows satisfy every one-row predicate."""
+    result = np.ones(len(rids), dtype=bool)
     for predicate in filters:
         left, right = predicate.left, predicate.right
         if isinstance(left, Constant):
             raise AssertionError(f"a comparison of constants reached the engine: {predicate}")
         if isinstance(right, Constant):
-            codes = np.full(size, table.constants[left.name, right], dtype=np.int32)
+            codes = np.full(len(rids), table.constants[left.name, right], dtype=np.int32)
         else:
-            codes = image[right.name]
-        result &= table.domains[left.name].compare(predicate.op, image[left.name], codes)
+            codes = table.columns[right.name].codes[rids]
+        result &= table.domains[left.name].compare(predicate.op, table.columns[left.name].codes[rids], codes)
     return result

@@ -133,14 +133,13 @@ class Route:
 
     def add(self, rids: Ids) -> None:
         """Rows that stand in the table join."""
-        image = self._table.image(rids)
         for side in self.sides:
-            inside = passes(self._table, side.filters, image, len(rids))
-            pids = self._numbers.of([image[name][inside] for name in side.columns], int(inside.sum()))
+            inside = rids[passes(self._table, side.filters, rids)] if side.filters else rids
+            pids = self._numbers.of([self._table.columns[name].codes[inside] for name in side.columns], len(inside))
             for each in self.sides:
                 each.reserve(self._numbers.capacity)
             placed = pids >= 0
-            side.add(rids[inside][placed], pids[placed])
+            side.add(*(inside, pids) if placed.all() else (inside[placed], pids[placed]))
 
     def remove(self, rids: Ids) -> None:
         """Rows leave, while they still stand in the table."""
@@ -176,30 +175,30 @@ class Route:
                 self._answer([self._question(view, rids, (rule,))], collector, nobody)
 
     def _question(self, view: View, rids: Ids, rules: Sequence[str] | None = None) -> Question:
-        pids = view.own.slots.pid_of[rids].astype(np.int64)
-        inside = pids >= 0
-        if not inside.all():
-            rids, pids = rids[inside], pids[inside]
-        side = view.other
-        company = side.slots.count[pids] > (side.slots.pid_of[rids] == pids)
-        image = {name: self._table.columns[name].codes[rids] for name in self.columns}
+        """The rows that have company there, and whom they may hope to find."""
+        slots = view.other.slots
+        pids = view.own.slots.pid_of[rids]
+        company = (pids >= 0) & (slots.count[pids] > (slots.pid_of[rids] == pids))
+        if not company.all():
+            rids, pids = rids[company], pids[company]
         hopeful = {}
-        for rule in rules or view.rules:
-            hopeful[rule] = company
+        for rule in rules or view.rules if len(rids) else ():
+            hopeful[rule] = np.ones(len(rids), dtype=bool)
             for condition in self.rules[rule]:
-                hopeful[rule] = hopeful[rule] & side.may_match(Probe.of(condition, view.role), image, pids)
+                hopeful[rule] &= view.other.may_match(Probe.of(condition, view.role), rids, pids)
         return Question(view, rids, pids, hopeful)
 
     def _answer(self, questions: Sequence[Question], collector: Collector, asking: Mask) -> None:
         """Rows marked as asking ask themselves: a pair of two of them is told once."""
-        if self.spec.is_uniform:
-            self._compare(questions, collector, asking)
+        hopeful = [question for question in questions if any(mask.any() for mask in question.hopeful.values())]
+        if self.spec.is_uniform and hopeful:
+            self._compare(hopeful, collector, asking)
         else:
-            for question in questions:
+            for question in hopeful:
                 self._compare([question], collector, asking)
-        for question in questions:
+        for question in hopeful:
             large = question.view.other.slots.count[question.pids] > SCAN_LIMIT
-            if question.anybody(large).any():
+            if large.any() and question.anybody(large).any():
                 Refinement(self._table, self.schedule, question, self._symmetric, asking, collector).run(large)
 
     def _compare(self, questions: Sequence[Question], collector: Collector, asking: Mask) -> None:

@@ -140,8 +140,7 @@ class Shard:
             self._ask_single(constraint, rids, findings)
 
     def _ask_single(self, constraint: DenialConstraint, rids: Ids, findings: Findings) -> None:
-        image = self.table.image(rids)
-        findings.add_single(constraint.id, rids[passes(self.table, constraint.filters_t, image, len(rids))])
+        findings.add_single(constraint.id, rids[passes(self.table, constraint.filters_t, rids)])
 
     def _net(self, before: Findings, after: Findings) -> dict[str, Change]:
         result = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from weever_stream.engine.domain import Codes, Ids, Mask
+from weever_stream.engine.domain import Ids, Mask
 from weever_stream.engine.frontier import Frontier
 from weever_stream.engine.partition import LocalIds, Partition
 from weever_stream.engine.probe import Probe, Role
@@ -109,12 +109,12 @@ class Side:
             zone.widen(np.array([pid]), np.array([0]), rids)
         partition.frontiers = {probes: Frontier(self._table, *probes, rids) for probes in self.frontiers.values()}
 
-    def may_match(self, probe: Probe, codes: dict[str, Codes], pids: Ids) -> Mask:
+    def may_match(self, probe: Probe, rids: Ids, pids: Ids) -> Mask:
         """False where the zone of the partition proves that no row of it can satisfy the probe. O(1) a row."""
         if probe.any_of:
-            return np.asarray(np.logical_or.reduce([self.may_match(part, codes, pids) for part in probe.parts]))
+            return np.asarray(np.logical_or.reduce([self.may_match(part, rids, pids) for part in probe.parts]))
         zone = (self.ordered if probe.op.is_inequality else self.hashed)[probe.other]
-        return zone.may_match(probe.op, codes[probe.own], pids)
+        return zone.may_match(probe.op, self._table.columns[probe.own].codes[rids], pids)
 
     def check(self) -> None:
         self.slots.check()
@@ -138,11 +138,12 @@ class Side:
 
 def _by_partition(rids: Ids, pids: Ids) -> tuple[Ids, Ids, Ids, Ids]:
     """Rows sorted by partition; the partitions; where each one's rows start, and how many they are."""
-    if len(rids) > 1:
-        order = pids.argsort()
-        rids, pids = rids[order], pids[order]
-    starts = np.flatnonzero(np.concatenate([_FIRST, pids[1:] != pids[:-1]]))
-    return rids, pids[starts], starts, np.diff(starts, append=len(pids))
+    if len(rids) == 1:
+        return rids, pids, _ZERO, _ONE
+    order = pids.argsort()
+    rids, pids = rids[order], pids[order]
+    bounds = np.flatnonzero(np.concatenate([_BOUND, pids[1:] != pids[:-1], _BOUND]))
+    return rids, pids[bounds[:-1]], bounds[:-1], bounds[1:] - bounds[:-1]
 
 
-_FIRST = np.array([True])
+_BOUND, _ZERO, _ONE = np.array([True]), np.array([0]), np.array([1])

@@ -23,6 +23,8 @@ def spans(starts: Ids, sizes: Ids) -> Ids:
     >>> spans(np.array([10, 50]), np.array([3, 2])).tolist()
     [10, 11, 12, 50, 51]
     """
+    if len(starts) == 1:
+        return np.arange(starts[0], starts[0] + sizes[0])
     ends = sizes.cumsum()
     result = np.arange(ends[-1] if len(ends) else 0)
     result += np.repeat(starts - ends + sizes, sizes)
