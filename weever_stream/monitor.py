@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from weever_stream import snapshot
 from weever_stream.engine.findings import NOBODY
 from weever_stream.engine.numbering import UNKNOWN
 from weever_stream.engine.shard import Delta, Shard
-from weever_stream.events import Announcer, BatchEvents, Event, violation_id
+from weever_stream.events import Announcer, BatchEvents, Event
 from weever_stream.explain import Explanation, explanation
 from weever_stream.model.changes import Cause, ChangeBatch, ChangeReader, Key
 from weever_stream.model.errors import InvariantError, StateError, WeeverError
@@ -109,7 +109,8 @@ class Monitor:
         rows = [self._row_of(key[0] if len(key) == 1 else key) for key in keys]
         if not all(rows) or (violation.u is None) != constraint.is_single or not constraint.holds(rows[0], rows[-1]):
             raise WeeverError(f"{violation} does not hold now")
-        id_ = violation_id(self.rules.dataset, constraint.id, violation.t, violation.u)
+        shown = [self._announcer.masked_key(key).values() for key in keys]
+        id_ = self._announcer.violation_id(constraint.id, shown[0], None if violation.u is None else shown[1])
         return explanation(self.rules, constraint, keys, rows, self._causes.get(id_), self._announcer.redaction)
 
     def save(self) -> bytes:
@@ -117,7 +118,7 @@ class Monitor:
         names = self.rules.used_columns
         table = self.shard.table
         header: dict[str, Any] = {"batch": self.batch, "columns": list(names), "versions": self._versions()}
-        header["causes"] = [[id_, *snapshot.tagged_row(astuple(cause))] for id_, cause in self._causes.items()]
+        header["causes"] = [[id_, *snapshot.tagged_row(cause)] for id_, cause in self._causes.items()]
         rows = (
             (*self._announcer.key_tuple(rid), *(table.value(name, rid) for name in names))
             for rid in table.live().tolist()

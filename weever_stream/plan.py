@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weever_stream.engine.route import SCAN_LIMIT, Route
+from weever_stream.engine.route import Route
 from weever_stream.engine.schedule import CLASSES, class_of
 from weever_stream.engine.side import Side
 from weever_stream.model.rules.sentences import sentence
@@ -42,7 +42,7 @@ def _route(monitor: Monitor, route: Route) -> Plan:
     return {
         "equalities": equal,
         "filters": {"t": [str(p) for p in spec.t_filters], "t'": [str(p.swapped) for p in spec.u_filters]},
-        "sides": [_side(side) for side in route.sides],
+        "sides": [_side(side, route.scan_limit) for side in route.sides],
         "rules": [_rule(monitor, route, rule) for rule in route.schedule.order],
         "prefixes": [
             {
@@ -56,13 +56,13 @@ def _route(monitor: Monitor, route: Route) -> Plan:
     }
 
 
-def _side(side: Side) -> Plan:
+def _side(side: Side, scan_limit: int) -> Plan:
     counts = side.slots.count[side.slots.count > 0]
     return {
         "columns": list(side.columns),
         "partitions": len(counts),
         "largest_partition": int(counts.max(initial=0)),
-        "searched_by_index": int(np.count_nonzero(counts > SCAN_LIMIT)),
+        "searched_by_index": int(np.count_nonzero(counts > scan_limit)),
         "hash_indexes": sorted(side.hashed),
         "lt_trees": sorted(side.ordered),
     }

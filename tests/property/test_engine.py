@@ -375,14 +375,23 @@ class RefiningMachine(EngineMachine):
     """No partition is small enough to be compared row by row: every search goes through the indexes."""
 
     usual = route.SCAN_LIMIT
+    limit = 0
 
-    @initialize()
-    def search_through_indexes(self) -> None:
-        route.SCAN_LIMIT = 0
+    def __init__(self) -> None:
+        route.SCAN_LIMIT = dict.fromkeys(self.usual, self.limit)
+        super().__init__()
 
     def teardown(self) -> None:
         route.SCAN_LIMIT = self.usual
 
 
+class MixedMachine(RefiningMachine):
+    """Partitions grow and shrink across the limit."""
+
+    limit = 3
+
+
 TestRefining = RefiningMachine.TestCase
 TestRefining.settings = settings(quick, max_examples=300, stateful_step_count=8)
+TestMixed = MixedMachine.TestCase
+TestMixed.settings = settings(quick, max_examples=200, stateful_step_count=8)

@@ -145,6 +145,18 @@ def test_redacted_values_leave_as_hashes(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "90001" in shown
 
 
+def test_the_id_of_a_violation_of_redacted_keys_depends_on_the_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it, somebody could try keys until one gives the id."""
+    rules, ids = Rules.loads(RULES.replace("key: [id]", "key: [id]\nredact: [id]")), set()
+    for secret in ("one", "two"):
+        monkeypatch.setenv("WEEVER_REDACT_SECRET", secret)
+        monitor = Monitor(rules)
+        (event,) = [event for event in monitor.apply(inserts(ROWS)) if event["rule"] == "zip_city"]
+        ids.add(event["id"])
+        assert monitor.explain(next(iter(monitor.violations("zip_city")))).cause is not None
+    assert len(ids) == 2
+
+
 def test_plan_names_routes_indexes_and_order(monitor: Monitor) -> None:
     plan = plan_of(monitor)
     (route,) = plan["routes"]

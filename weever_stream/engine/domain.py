@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weever_stream.engine.numbering import UNKNOWN, Numbering, store
+from weever_stream.engine.numbering import UNKNOWN, Numbering
 from weever_stream.model.errors import InvariantError
 from weever_stream.model.rules.predicate import Operator, Value
 
@@ -37,6 +37,12 @@ _ARRAY_OPERATORS: dict[Operator, Callable[[Any, Any], Any]] = {
 }
 _EPOCH = datetime(1970, 1, 1)
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def compare_keys(op: Operator, left: NDArray[np.float64], right: NDArray[np.float64]) -> Mask:
+    """`left op right` for order keys; all there is to a comparison in a domain whose keys are exact."""
+    result: Mask = _ARRAY_OPERATORS[op](left, right)
+    return result
 
 
 def grown(array: NDArray[Any], size: int, fill: Any) -> NDArray[Any]:
@@ -132,7 +138,7 @@ class Domain:
         if op is Operator.NE:
             return np.asarray((left != right) & (left >= 0) & (right >= 0))
         left_keys, right_keys = self.keys[left], self.keys[right]
-        result: Mask = _ARRAY_OPERATORS[op](left_keys, right_keys)
+        result = compare_keys(op, left_keys, right_keys)
         if not self.exact:
             self._settle_ties(op, left, right, (left_keys == right_keys) & (left != right), result)
         return result
@@ -145,7 +151,7 @@ class Domain:
 
     def _admit(self, fresh: list[Any], codes: list[int]) -> None:
         values = self.values
-        store(values, codes, fresh)
+        self._codes.store(values, codes, fresh)
         if self.ordered:
             # One slot stays unused at the end: NULL (-1) indexes it and finds a NaN, which no comparison accepts.
             self.keys = grown(self.keys, len(values) + 1, np.nan)
@@ -158,5 +164,5 @@ class Domain:
         for value, code in self._codes.items():
             if self.values[code] != value or (self.ordered and self.keys[code] != order_key(value)):
                 raise InvariantError(f"domain: value {value!r} has code {code}, which stands for {self.values[code]!r}")
-        if len(self.values) != self._codes.capacity or not np.isnan(self.keys[-1]):
+        if len(self.values) > self._codes.capacity or not np.isnan(self.keys[-1]):
             raise InvariantError(f"domain: {len(self.values)} values for {self._codes.capacity} codes")

@@ -23,6 +23,7 @@ class Numbering:
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
         self._free: list[int] = []
+        self._mostly_new = False
         self.capacity = 0
         """One more than the largest number given so far."""
 
@@ -50,19 +51,31 @@ class Numbering:
 
         None stays UNKNOWN.
         """
+        if self._mostly_new and None not in things:
+            return self._assign_new(things)
         found = self.find(things)
         missing = found.count(UNKNOWN)
+        self._mostly_new = 2 * missing > len(things)
         if not missing:
             return found, [], []
-        unknown: Iterable[Hashable] = things
-        if missing < len(things):
-            unknown = (thing for thing, number in zip(things, found, strict=True) if number == UNKNOWN)
-        different = dict.fromkeys(unknown)
+        different = dict.fromkeys(thing for thing, number in zip(things, found, strict=True) if number == UNKNOWN)
         different.pop(None, None)
         fresh = list(different)
         numbers = self._take(len(fresh))
         self._numbers.update(zip(fresh, numbers, strict=True))
-        return numbers if len(fresh) == len(things) else self.find(things), fresh, numbers
+        return self.find(things), fresh, numbers
+
+    def _assign_new(self, things: Sequence[Hashable]) -> tuple[list[int], list[Hashable], list[int]]:
+        """The same in one pass, which pays where most things are new: each is offered a number, few are given back."""
+        offered = self._take(len(things))
+        found = list(map(self._numbers.setdefault, things, offered))
+        if found == offered:
+            return found, list(things), found
+        fresh = [(thing, number) for thing, number, own in zip(things, found, offered, strict=True) if number == own]
+        given = {number for _, number in fresh}
+        self._free.extend(number for number in offered if number not in given)
+        self._mostly_new = 2 * len(fresh) > len(things)
+        return found, [thing for thing, _ in fresh], [number for _, number in fresh]
 
     def forget(self, things: Iterable[Hashable]) -> None:
         """Frees the numbers of these different things."""
@@ -81,16 +94,19 @@ class Numbering:
         if sorted([*self._numbers.values(), *self._free]) != list(range(self.capacity)):
             raise InvariantError(f"numbering: {len(self._numbers)} used and {len(self._free)} free of {self.capacity}")
 
+    def store(self, items: list[Any], numbers: Sequence[int], fresh: Sequence[Any]) -> None:
+        """Puts what was numbered by `assign` at its numbers in a list that grows to this numbering's capacity.
 
-def store(items: list[Any], numbers: Sequence[int], fresh: Sequence[Any]) -> None:
-    """Puts things that `assign` has numbered at their numbers in a list: reused ones in place, the others at the end.
-
-    >>> items = ["a", None]
-    >>> store(items, [1, 2, 3], ["x", "y", "z"])
-    >>> items
-    ['a', 'x', 'y', 'z']
-    """
-    reused = next((place for place, number in enumerate(numbers) if number >= len(items)), len(numbers))
-    for number, thing in zip(numbers[:reused], fresh, strict=False):
-        items[number] = thing
-    items.extend(fresh[reused:])
+        >>> names, items = Numbering(), []
+        >>> _, fresh, numbers = names.assign(["x", "y"])
+        >>> names.store(items, numbers, fresh)
+        >>> items
+        ['x', 'y']
+        """
+        room = self.capacity - len(items)
+        if numbers[0] == len(items) and len(numbers) == room:
+            items.extend(fresh)
+            return
+        items.extend([None] * room)
+        for number, thing in zip(numbers, fresh, strict=True):
+            items[number] = thing

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from weever_stream.engine.domain import Codes, Ids, Mask
+from weever_stream.engine.domain import Ids, Mask, compare_keys
 from weever_stream.engine.probe import Probe
 from weever_stream.engine.table import Table
 
@@ -17,8 +19,7 @@ class Pairs:
     def __init__(self, table: Table, rids: Ids, at: Ids, other: Ids) -> None:
         self._table, self._rids = table, rids
         self.at, self.other = at, other
-        self._own_codes: dict[str, Codes] = {}
-        self._other_codes: dict[str, Codes] = {}
+        self._cells: dict[tuple[str, bool, bool], NDArray[Any]] = {}
 
     @property
     def own(self) -> Ids:
@@ -38,19 +39,21 @@ class Pairs:
         return masks[0] if len(masks) == 1 else np.asarray(np.logical_or.reduce(masks))
 
     def _part_holds(self, probe: Probe, chosen: Ids | None) -> Mask:
-        own, other = self._own(probe.own), self._other(probe.other)
+        domain = self._table.columns[probe.own].domain
+        by_key = probe.op.is_inequality and domain.exact
+        own, other = self._fetched(probe.own, True, by_key), self._fetched(probe.other, False, by_key)
         if chosen is not None:
             own, other = own[chosen], other[chosen]
-        return self._table.columns[probe.own].domain.compare(probe.op, own, other)
+        return compare_keys(probe.op, own, other) if by_key else domain.compare(probe.op, own, other)
 
-    def _own(self, name: str) -> Codes:
-        found = self._own_codes.get(name)
+    def _fetched(self, name: str, is_own: bool, by_key: bool) -> NDArray[Any]:
+        """Codes, or order keys, of one side of all pairs."""
+        wanted = (name, is_own, by_key)
+        found = self._cells.get(wanted)
         if found is None:
-            found = self._own_codes[name] = self._table.columns[name].codes[self._rids][self.at]
-        return found
-
-    def _other(self, name: str) -> Codes:
-        found = self._other_codes.get(name)
-        if found is None:
-            found = self._other_codes[name] = self._table.columns[name].codes[self.other]
+            column = self._table.columns[name]
+            found = column.codes[self._rids if is_own else self.other]
+            if by_key:
+                found = column.domain.keys[found]
+            self._cells[wanted] = found = found[self.at] if is_own else found
         return found

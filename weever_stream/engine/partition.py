@@ -9,7 +9,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from weever_stream.engine.bitmaps import bitmap_of, ids_of
-from weever_stream.engine.domain import Ids, Mask, grown
+from weever_stream.engine.domain import Ids, grown
 from weever_stream.engine.frontier import Frontier
 from weever_stream.engine.hash_index import HashIndex
 from weever_stream.engine.lt_tree import LTTree
@@ -68,10 +68,9 @@ class Partition:
         """Local ids of rows that stand here."""
         return bitmap_of(self._local_ids.of[rids])
 
-    def among(self, rids: Ids, ids: BitMap) -> Mask:
-        """Which of these rows, all standing here, are in a set of local ids."""
-        local = self._local_ids.of[rids].tolist()
-        return np.fromiter(map(ids.__contains__, local), dtype=bool, count=len(local))
+    def has(self, rid: int, ids: BitMap) -> bool:
+        """Is this row, which stands here, in a set of local ids?"""
+        return int(self._local_ids.of[rid]) in ids
 
     def add(self, rids: Ids) -> None:
         """Indexes rows whose cells stand in the table."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 import numpy as np
 from pyroaring import BitMap
@@ -36,6 +37,7 @@ class Refinement:
         self._symmetric, self._asking, self._collector = symmetric, asking, collector
         self._role, self._side = question.view.role, question.view.other
         self._asking_in: dict[int, BitMap] = {}
+        self._counted: dict[str, tuple[list[int], list[int]]] = {}
         self._rules = [rule for rule in schedule.order if rule in question.hopeful]
         probes = [self._probe(condition) for rule in self._rules for condition in schedule.steps[rule]]
         self._own_columns = tuple(dict.fromkeys(part.own for probe in probes for part in probe.parts))
@@ -48,9 +50,8 @@ class Refinement:
         """Answers for the rows marked as large."""
         question = self._question
         asked = np.flatnonzero(question.anybody(large))
-        asked = asked[np.argsort(question.pids[asked], kind="stable")]
-        cuts = np.flatnonzero(np.diff(question.pids[asked])) + 1
-        for share in np.split(asked, cuts):
+        asked = asked[np.argsort(question.pids[asked])]
+        for share in _runs(asked, question.pids[asked]):
             self._answer(int(question.pids[share[0]]), share)
 
     def _answer(self, pid: int, share: Ids) -> None:
@@ -68,6 +69,7 @@ class Refinement:
             rules = [rule for rule in self._rules if hopeful[rule][group[0]]]
             for rule, found in self._found(partition, rid, rules, operands):
                 self._report(partition, pid, rule, rids[group], found)
+        self._tell_counts()
         self._side.narrow(pid)
 
     def _hopeful(self, partition: Partition, share: Ids) -> dict[str, Mask]:
@@ -85,8 +87,8 @@ class Refinement:
         for name in self._own_columns:
             codes = self._table.columns[name].codes[rids].astype(np.int64)
             _, labels = np.unique(labels * (int(codes.max()) + 2) + codes + 1, return_inverse=True)
-        order = labels.argsort(kind="stable")
-        return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+        order = labels.argsort()
+        return _runs(order, labels[order])
 
     def _ordered(self, partition: Partition, rids: Ids) -> Iterator[tuple[int, Operands]]:
         if self._first_inequality is None:
@@ -131,7 +133,7 @@ class Refinement:
         elif self._collector.wants_rows(rule):
             self._tell_pairs(rule, rids, partition.rows(found))
         else:
-            self._tell_counts(partition, pid, rule, rids, found)
+            self._count(partition, pid, rule, rids, found)
 
     def _tell_pairs(self, rule: str, rids: Ids, found: Ids) -> None:
         """A pair of two asking rows is told once: by the smaller id if the rule is symmetric, else by t."""
@@ -143,15 +145,21 @@ class Refinement:
             kept &= ~self._asking[other]
         self._collector.add_pairs(rule, self._role, own[kept], other[kept])
 
-    def _tell_counts(self, partition: Partition, pid: int, rule: str, rids: Ids, found: BitMap) -> None:
+    def _count(self, partition: Partition, pid: int, rule: str, rids: Ids, found: BitMap) -> None:
         """The same without a list: `both` is what a row counts for a partner that asks too, in halves of a pair."""
-        standing = self._side.slots.pid_of[rids] == pid
-        itself = np.zeros(len(rids), dtype=np.int64)
-        itself[standing] = partition.among(rids[standing], found)
         both = 1 if self._symmetric[rule] else 2 if self._role == "t" else 0
-        asking = found.intersection_cardinality(self._askers(partition, pid)) if both < 2 else 0
-        halves = 2 * len(found) - (2 - both) * asking - itself * np.where(self._asking[rids], both, 2)
-        self._collector.add_counts(rule, self._role, rids, halves)
+        askers = found.intersection_cardinality(self._askers(partition, pid)) if both < 2 else 0
+        halves = 2 * len(found) - (2 - both) * askers
+        own, counted = self._counted.setdefault(rule, ([], []))
+        for rid in rids.tolist():
+            itself = self._side.slots.pid_of[rid] == pid and partition.has(rid, found)
+            own.append(rid)
+            counted.append(halves - itself * (both if self._asking[rid] else 2))
+
+    def _tell_counts(self) -> None:
+        for rule, (rids, halves) in self._counted.items():
+            self._collector.add_counts(rule, self._role, np.array(rids), np.array(halves))
+        self._counted.clear()
 
     def _askers(self, partition: Partition, pid: int) -> BitMap:
         """The rows of a partition that ask themselves."""
@@ -159,3 +167,9 @@ class Refinement:
             rids = self._side.slots.of(pid)
             self._asking_in[pid] = partition.local(rids[self._asking[rids]])
         return self._asking_in[pid]
+
+
+def _runs(items: Ids, labels: Ids) -> list[Ids]:
+    """Cuts items where their labels change."""
+    bounds = np.flatnonzero(labels[1:] != labels[:-1]) + 1
+    return [items[start:stop] for start, stop in pairwise([0, *bounds.tolist(), len(items)])]

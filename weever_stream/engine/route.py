@@ -21,8 +21,9 @@ from weever_stream.engine.table import Table
 from weever_stream.model.rules.constraint import DenialConstraint
 from weever_stream.model.rules.predicate import Condition, Predicate
 
-SCAN_LIMIT = 1024
-"""A partition up to this size is searched by comparing its rows directly, a larger one through its indexes."""
+SCAN_LIMIT = {"=": 512, "<": 2048}
+"""A partition up to this size is searched by comparing its rows directly, a larger one through its indexes. Where an
+inequality is asked, a search through indexes costs more, and comparing pays for longer."""
 PAIRS_AT_ONCE = 1 << 20
 
 
@@ -103,6 +104,7 @@ class Route:
             for rule in view.rules:
                 self._serve(view, rule)
         self.schedule: Schedule = plan(self.rules, self.cardinality)
+        self.scan_limit = SCAN_LIMIT["<" if any(side.ordered for side in self.sides) else "="]
 
     def _views(self) -> Iterator[View]:
         """Symmetric rules are asked as t alone: as u they would find the same."""
@@ -197,7 +199,7 @@ class Route:
             for question in hopeful:
                 self._compare([question], collector, asking)
         for question in hopeful:
-            large = question.view.other.slots.count[question.pids] > SCAN_LIMIT
+            large = question.view.other.slots.count[question.pids] > self.scan_limit
             if large.any() and question.anybody(large).any():
                 Refinement(self._table, self.schedule, question, self._symmetric, asking, collector).run(large)
 
@@ -206,7 +208,7 @@ class Route:
         first = questions[0]
         slots = first.view.other.slots
         sizes = slots.count[first.pids]
-        wanted = np.logical_or.reduce([question.anybody(sizes <= SCAN_LIMIT) for question in questions])
+        wanted = np.logical_or.reduce([question.anybody(sizes <= self.scan_limit) for question in questions])
         chosen = np.flatnonzero(wanted)
         for share in _shares(chosen, sizes[chosen]):
             pairs = Pairs(self._table, first.rids[share], *slots.members(first.pids[share]))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weever_stream.engine.domain import NULL, Codes, Domain, Ids, Mask, grown
-from weever_stream.engine.numbering import Numbering, store
+from weever_stream.engine.numbering import Numbering
 from weever_stream.model.errors import InvariantError
 from weever_stream.model.rules.constraint import DenialConstraint
 from weever_stream.model.rules.predicate import Column, Constant, Predicate, Value
@@ -79,10 +79,10 @@ class Table:
     def allocate(self, keys: Sequence[Key]) -> tuple[Ids, Mask]:
         """Row ids of these (different) keys, and which were known; a new key gets an id, still without a row."""
         rids, fresh, numbers = self._ids.assign(keys)
-        store(self.keys, numbers, fresh)
         result = np.array(rids, dtype=np.int64)
         if not fresh:
             return result, np.ones(len(keys), dtype=bool)
+        self._ids.store(self.keys, numbers, fresh)
         return result, np.zeros(len(keys), dtype=bool) if len(fresh) == len(keys) else ~np.isin(result, numbers)
 
     def encode(self, cells: Mapping[str, Sequence[Value]]) -> dict[str, Codes]:

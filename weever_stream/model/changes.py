@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from weever_stream.model.errors import ChangeError
 from weever_stream.model.rules.predicate import Value
@@ -18,13 +18,12 @@ Row = Mapping[str, Value]
 OPS = ("insert", "update", "delete")
 
 
-@dataclass(frozen=True)
-class Cause:
-    """The change behind an event."""
+class Cause(NamedTuple):
+    """The change behind an event; `at` is its place in the batch."""
 
     op: str
     key: Key
-    index: int
+    at: int
     ts_ms: int | None
     position: str | None
 

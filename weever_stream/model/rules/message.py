@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
+from typing import NamedTuple
 
 from weever_stream.model.rules.constraint import DenialConstraint, RuleClass
-from weever_stream.model.rules.predicate import Differ, Operator, Predicate, Row, Value
+from weever_stream.model.rules.predicate import Differ, Operator, Row, Value
 from weever_stream.model.rules.sentences import HIDDEN, WORDS
 
+Values = Mapping[str, Value]
 
-@dataclass(frozen=True, slots=True)
-class Said:
+
+class Said(NamedTuple):
     """What one row brings to the messages it is in; made once, however many those are."""
 
     who: str
@@ -21,12 +22,21 @@ class Said:
     terms: tuple[tuple[str, Value], ...]  # the row's side of each comparison, as text and as value
 
 
-@dataclass(frozen=True)
-class _Comparison:
-    """One comparison of the two rows; those of a Differ are said only where the values differ."""
+class Cells:
+    """Writes some cells of a row; hidden ones without their values.
 
-    predicate: Predicate
-    optional: bool
+    >>> Cells(["zip", "ssn"], frozenset(["ssn"])).of({"zip": "90001", "ssn": "078-05-1120"})
+    'zip 90001, ssn (hidden)'
+    """
+
+    def __init__(self, names: Iterable[str], hidden: frozenset[str]) -> None:
+        names = tuple(names)
+        shown = [name for name in names if name not in hidden]
+        self._get = itemgetter(*shown) if shown else None
+        self._form = ", ".join(name.replace("%", "%%") + f" {HIDDEN if name in hidden else '%s'}" for name in names)
+
+    def of(self, row: Values) -> str:
+        return self._form % (self._get(row) if self._get else ())
 
 
 class Message:
@@ -40,33 +50,40 @@ class Message:
     """
 
     def __init__(self, constraint: DenialConstraint, redact: Iterable[str] = ()) -> None:
-        self._hidden = frozenset(redact)
-        self._constraint = constraint
+        self._constraint, self._hidden = constraint, frozenset(redact)
         self._is_dependency = constraint.rule_class in (RuleClass.KEY, RuleClass.FUNCTIONAL)
         agreed = [p for p in constraint.equalities if len({column.name for column in p.columns}) == 1]
-        self._same = [predicate.columns[0].name for predicate in agreed]
-        self._other = [name for name in constraint.columns if name not in self._same]
+        same = tuple(predicate.columns[0].name for predicate in agreed)
+        self._other = tuple(name for name in constraint.columns if name not in same)
+        self._shared = Cells(same, self._hidden)
         self._compared = [
-            _Comparison(predicate, isinstance(condition, Differ))
+            (predicate, isinstance(condition, Differ))
             for condition in constraint.conditions
-            if condition.is_cross and condition not in agreed and not self._is_dependency
+            if condition.is_cross and condition not in agreed
             for predicate in (condition.parts if isinstance(condition, Differ) else (condition,))
         ]
-        columns = [comparison.predicate.columns for comparison in self._compared]
-        self._names = {"t": [t.name for t, _ in columns], "u": [u.name for _, u in columns]}
+        self._own = {side: Cells(self._own_columns(side), self._hidden) for side in SIDES}
+        self._terms = {side: tuple(self._terms_of(side)) for side in SIDES}
+        self._keys: dict[tuple[str, ...], Cells] = {}
 
-    def said(self, key: Mapping[str, Value], row: Mapping[str, Value], side: Row) -> Said:
+    def _own_columns(self, side: Row) -> tuple[str, ...]:
+        """All but the shared ones; where constants alone decide, those that are compared with them."""
+        if self._compared or self._constraint.is_single:
+            return self._other
+        filters = self._constraint.filters_t if side == "t" else self._constraint.filters_u
+        return tuple(dict.fromkeys(column.name for predicate in filters for column in predicate.columns))
+
+    def _terms_of(self, side: Row) -> Iterable[tuple[str, Cells]]:
+        """A row's side of each comparison; a dependency says all of its columns instead."""
+        for predicate, _ in () if self._is_dependency else self._compared:
+            name = next(column.name for column in predicate.columns if column.row == side)
+            yield name, Cells([name], self._hidden)
+
+    def said(self, key: Values, row: Values, side: Row) -> Said:
         """What a row says as t or as u. Values may have the form that events show them in."""
-        own: Iterable[str] = self._other
-        if not self._is_dependency and not self._compared and not self._constraint.is_single:
-            filters = self._constraint.filters_t if side == "t" else self._constraint.filters_u
-            own = dict.fromkeys(column.name for predicate in filters for column in predicate.columns)
-        return Said(
-            self._cells(key, key),
-            self._cells(row, self._same),
-            self._cells(row, own),
-            tuple((f"{name} {self._shown(name, row.get(name))}", row.get(name)) for name in self._names[side]),
-        )
+        texts = {name: "NULL" if row[name] is None else row[name] for name in row} if None in row.values() else row
+        terms = tuple([(cell.of(texts), row[name]) for name, cell in self._terms[side]])
+        return Said(self._of_key(key), self._shared.of(texts), self._own[side].of(texts), terms)
 
     def of(self, t: Said, u: Said | None) -> str:
         if u is None:
@@ -81,20 +98,25 @@ class Message:
             return f"{shared}{t.who} and {u.who}: {self._comparisons(t, u)}"
         return f"{shared}{t.who} ({t.own}) and {u.who} ({u.own}) break {self._constraint.id}"
 
-    def of_group(self, group: Mapping[str, Value], pairs: int, rows: int) -> str:
+    def of_group(self, group: Values, pairs: int, rows: int) -> str:
         """The message of a group event."""
         counted = f"{rows} rows in {pairs} pairs" if pairs != 1 else f"{rows} rows in 1 pair"
-        return f"{self._cells(group, group)}: {counted} break {self._constraint.id}"
+        return f"{self._of_key(group)}: {counted} break {self._constraint.id}"
 
     def _comparisons(self, t: Said, u: Said) -> str:
+        """Of the columns that may differ only those that do."""
+        compared = zip(self._compared, t.terms, u.terms, strict=True)
         return " and ".join(
-            f"{left} {WORDS[comparison.predicate.op]} {right}"
-            for comparison, (left, a), (right, b) in zip(self._compared, t.terms, u.terms, strict=True)
-            if not comparison.optional or Operator.NE.holds(a, b)
+            f"{left} {WORDS[predicate.op]} {right}"
+            for (predicate, is_optional), (left, a), (right, b) in compared
+            if not is_optional or Operator.NE.holds(a, b)
         )
 
-    def _cells(self, row: Mapping[str, Any], names: Iterable[str]) -> str:
-        return ", ".join([f"{name} {self._shown(name, row.get(name))}" for name in names])
+    def _of_key(self, key: Values) -> str:
+        names = tuple(key)
+        if names not in self._keys:
+            self._keys[names] = Cells(names, self._hidden)
+        return self._keys[names].of(key)
 
-    def _shown(self, name: str, value: Value) -> str:
-        return HIDDEN if name in self._hidden else "NULL" if value is None else str(value)
+
+SIDES: tuple[Row, Row] = ("t", "u")
