@@ -172,9 +172,25 @@ LOW = (
     "t.state = t'.state and t.marital_status = t'.marital_status and t.married_exemp < t'.married_exemp",
     "t.l_name = t'.l_name and t.phone = t'.phone and t.single_exemp <= t'.single_exemp",
 )
+DIRTY = (
+    Case(
+        "exemption_dirty",
+        "state =, has_child =, child_exemp !=, errors",
+        generate.dirty_tax,
+        generate.TAX_TYPES,
+        (fd("state has_child", "child_exemp"),),
+    ),
+    Case(
+        "salary_rate_dirty",
+        "state =, salary >, rate <, errors",
+        generate.dirty_tax,
+        generate.TAX_TYPES,
+        (order("state", "salary", "rate"),),
+    ),
+)
 SETS = (
     _tax("high", "20 rules, high overlap", *HIGH),
     _tax("medium", "20 rules, medium overlap", *MEDIUM),
     _tax("low", "20 rules, low overlap", *LOW),
 )
-CASES = {case.name: case for case in (*SINGLE, *SETS)}
+CASES = {case.name: case for case in (*SINGLE, *DIRTY, *SETS)}
