@@ -30,7 +30,7 @@ from weever_stream.engine.hash_index import HashIndex
 from weever_stream.engine.lt_tree import LTTree
 from weever_stream.engine.probe import Probe
 from weever_stream.engine.slots import Slots
-from weever_stream.engine.table import Table
+from weever_stream.engine.table import CellColumn, Table
 from weever_stream.model.rules.constraint import DenialConstraint
 from weever_stream.model.rules.predicate import Column, Operator, Predicate
 
@@ -176,6 +176,9 @@ class SlotsMachine(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
         self.slots = Slots()
+        column = CellColumn(Domain())
+        column.codes = np.arange(64, dtype=np.int32) * 3
+        self.slots.keep("c", column)
         self.slots.reserve(64, 8)
         self.model: dict[int, int] = {}
 
@@ -203,8 +206,10 @@ class SlotsMachine(RuleBasedStateMachine):
         if not hasattr(self, "slots"):
             return
         self.slots.check()
-        at, rids = self.slots.members(np.arange(8))
+        at, slots = self.slots.members(np.arange(8))
+        rids = self.slots.rows(slots)
         assert dict(zip(rids.tolist(), at.tolist(), strict=True)) == self.model
+        assert self.slots.lane("c")[slots].tolist() == (rids * 3).tolist()
         assert [len(self.slots.of(pid)) for pid in range(8)] == self.slots.count[:8].tolist()
 
 

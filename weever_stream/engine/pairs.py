@@ -10,20 +10,25 @@ from numpy.typing import NDArray
 
 from weever_stream.engine.domain import Ids, Mask, compare_keys
 from weever_stream.engine.probe import Probe
+from weever_stream.engine.slots import Slots
 from weever_stream.engine.table import Table
 
 
 class Pairs:
-    """Pair i is the asking row `rids[at[i]]` and the row `other[i]`. A column is fetched once, whoever asks for it."""
+    """Each of some rows with every row of its partition. A column is fetched once, whoever asks for it."""
 
-    def __init__(self, table: Table, rids: Ids, at: Ids, other: Ids) -> None:
-        self._table, self._rids = table, rids
-        self.at, self.other = at, other
+    def __init__(self, table: Table, slots: Slots, rids: Ids, pids: Ids) -> None:
+        self._table, self._slots, self._rids = table, slots, rids
+        self._at, self._other = slots.members(pids)
         self._cells: dict[tuple[str, bool, bool], NDArray[Any]] = {}
 
-    @property
-    def own(self) -> Ids:
-        return self._rids[self.at]
+    def of(self, rows: Mask) -> Ids | None:
+        """The pairs of the marked rows; None for all."""
+        return None if rows.all() else np.flatnonzero(rows[self._at])
+
+    def rows(self, chosen: Ids) -> tuple[Ids, Ids]:
+        """The asking row and the other one of each chosen pair."""
+        return self._rids[self._at[chosen]], self._slots.rows(self._other[chosen])
 
     def holding(self, probes: Sequence[Probe], chosen: Ids | None) -> Ids:
         """Those of the chosen pairs (None: of all) for which every probe holds."""
@@ -32,7 +37,7 @@ class Pairs:
             chosen = np.flatnonzero(mask) if chosen is None else chosen[mask]
             if not len(chosen):
                 break
-        return np.arange(len(self.at)) if chosen is None else chosen
+        return np.arange(len(self._at)) if chosen is None else chosen
 
     def _holds(self, probe: Probe, chosen: Ids | None) -> Mask:
         masks = [self._part_holds(part, chosen) for part in probe.parts]
@@ -52,8 +57,8 @@ class Pairs:
         found = self._cells.get(wanted)
         if found is None:
             column = self._table.columns[name]
-            found = column.codes[self._rids if is_own else self.other]
+            found = column.codes[self._rids] if is_own else self._slots.lane(name)[self._other]
             if by_key:
                 found = column.domain.keys[found]
-            self._cells[wanted] = found = found[self.at] if is_own else found
+            self._cells[wanted] = found = found[self._at] if is_own else found
         return found

@@ -211,7 +211,7 @@ class Route:
         wanted = np.logical_or.reduce([question.anybody(sizes <= self.scan_limit) for question in questions])
         chosen = np.flatnonzero(wanted)
         for share in _shares(chosen, sizes[chosen]):
-            pairs = Pairs(self._table, first.rids[share], *slots.members(first.pids[share]))
+            pairs = Pairs(self._table, slots, first.rids[share], first.pids[share])
             for question in questions:
                 for rule, hopeful in question.hopeful.items():
                     self._tell(question.view.role, rule, hopeful[share], pairs, collector, asking)
@@ -222,10 +222,7 @@ class Route:
         if not hopeful.any():
             return
         probes = [Probe.of(condition, role) for condition in self.schedule.steps[rule]]
-        found = pairs.holding(probes, None if hopeful.all() else np.flatnonzero(hopeful[pairs.at]))
-        if not len(found):
-            return
-        own, other = pairs.own[found], pairs.other[found].astype(np.int64)
+        own, other = pairs.rows(pairs.holding(probes, pairs.of(hopeful)))
         kept = own != other
         if self._symmetric[rule]:
             kept &= ~asking[other] | (own < other)

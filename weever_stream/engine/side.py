@@ -37,6 +37,7 @@ class Side:
     def serve(self, probe: Probe) -> None:
         """Prepares this side to be asked by a probe."""
         for name in probe.others:
+            self.slots.keep(name, self._table.columns[name])
             if probe.op.is_inequality:
                 self.ordered.setdefault(name, OrderZone(self._table.columns[name]))
             else:
