@@ -6,6 +6,7 @@ more can say where a mistake is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -286,6 +287,8 @@ def _number(token: Token) -> int | Decimal:
 
 _MOST_DIGITS = 400
 _NO_NULL = "a rule cannot ask for NULL: a comparison with it is never true, so such rows break no rule"
+_NO_NOT = '"not" stands only before a whole rule in parentheses: elsewhere write the opposite comparison'
+_TRAILING_NOT = re.compile(r"\bnot\s*$", re.IGNORECASE)
 _OPERAND = "a column such as t.zip or a constant"
 _WORDS = {
     "ROW": _OPERAND,
@@ -325,6 +328,13 @@ def _syntax_error(error: UnexpectedInput, text: str) -> RuleSyntaxError:
         closing = text.find(found[0], offset + 1)
         if closing < 0:
             return RuleSyntaxError(f"the quote {found[0]} is not closed", offset)
+        if _OPERAND in _expected(error):
+            name = text[offset : closing + 1]
+            return RuleSyntaxError(
+                f"{name} is the name of a column: write t.{name}, or '{name[1:-1]}' for a text", offset
+            )
+    if negated := _TRAILING_NOT.search(text[:offset]):
+        return RuleSyntaxError(_NO_NOT, negated.start())
     shown = f'"{found}"' if found else "the end of the text"
     return RuleSyntaxError(f"expected {_expected(error)}, found {shown}", offset)
 

@@ -78,15 +78,20 @@ def check_comparable(left: Term, right: Term, columns: Columns) -> None:
     """Raises ValueError, with both sides and their types, where two terms cannot be compared."""
     families = _family(left, columns), _family(right, columns)
     if None not in families and families[0] is not families[1]:
-        hint = _boolean_hint(left, right, families)
+        hint = _quotes_hint(left, right, families)
         raise ValueError(f"cannot compare {_described(left, columns)} with {_described(right, columns)}{hint}")
 
 
-def _boolean_hint(left: Term, right: Term, families: tuple[Family | None, Family | None]) -> str:
-    values = [str(term.value).lower() for term in (left, right) if isinstance(term, Constant)]
-    if Family.BOOL in families and values and values[0] in ("true", "false"):
-        return f": write {values[0]} without quotes" if Family.STRING in families else ""
-    return ""
+def _quotes_hint(left: Term, right: Term, families: tuple[Family | None, Family | None]) -> str:
+    """Where quotes too many or too few make the difference: zip = 90001, paid = 'true'."""
+    constants = [term for term in (left, right) if isinstance(term, Constant)]
+    if Family.STRING not in families or len(constants) != 1:
+        return ""
+    text = str(constants[0].value)
+    if not isinstance(constants[0].value, str):
+        return f": write '{constants[0]}' in quotes"
+    bare = text.lower() in ("true", "false") if Family.BOOL in families else text.lstrip("+-").isdecimal()
+    return f": write {text.lower()} without quotes" if bare and {Family.BOOL, Family.NUMBER} & {*families} else ""
 
 
 def _family(term: Term, columns: Columns) -> Family | None:
