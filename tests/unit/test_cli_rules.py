@@ -49,12 +49,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *arguments: str, width: int = 200) -> subprocess.CompletedProcess[str]:
     program = "from weever_stream.cli.main import main; main()"
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
         cwd=folder,
-        env=os.environ | {"COLUMNS": "200", "PYTHONIOENCODING": "utf-8"},
+        env=os.environ | {"COLUMNS": str(width), "PYTHONIOENCODING": "utf-8"},
         capture_output=True,
         encoding="utf-8",
         check=False,
@@ -113,9 +113,28 @@ def test_what_is_no_rule_file_is_one_line_and_exit_2(tmp_path: Path, content: by
     assert done.stderr.count("\n") == 1
 
 
-def test_a_wrong_call_exits_with_2(folder: Path) -> None:
-    assert run(folder, "rules", "validate").returncode == 2
-    assert run(folder, "rules", "nothing").returncode == 2
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("rules", "validate"), "weever-stream rules validate: Missing argument 'FILE'."),
+        (("rules", "validate", "a", "b"), "weever-stream rules validate: Got unexpected extra argument (b)"),
+        (("plan", "--jsn", "a"), "weever-stream plan: No such option '--jsn'. Did you mean '--json'?"),
+        (("rules", "nothing"), "weever-stream rules: No such command 'nothing'."),
+    ],
+)
+def test_a_wrong_call_is_one_line_and_exit_2(folder: Path, arguments: tuple[str, ...], told: str) -> None:
+    done = run(folder, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(told)
+    assert done.stderr.count("\n") == 1
+
+
+def test_help_is_an_answer_and_no_command_is_none(folder: Path) -> None:
+    done = run(folder, "plan", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: weever-stream plan [OPTIONS] RULES [DATA]")
+    assert run(folder, "--version").stdout.startswith("weever-stream, version ")
+    assert run(folder).returncode == 2
 
 
 def test_show_prints_a_sentence_for_each_rule(folder: Path) -> None:
@@ -124,6 +143,16 @@ def test_show_prints_a_sentence_for_each_rule(folder: Path) -> None:
     assert "No two rows with the same zip have a different city." in done.stdout
     assert "functional dependency" in done.stdout
     assert "not evaluated: t.salary <= t'.salary (it follows from t.salary < t'.salary)" in done.stdout
+
+
+def test_show_cuts_no_long_name(tmp_path: Path) -> None:
+    name = "a_very_long_name_of_a_rule_that_must_be_readable_in_full_all_the_same"
+    text = f"version: 1\ndataset: d\nkey: []\nrules:\n  - {{id: {name}, unique: [a, b, c]}}\n"
+    (tmp_path / "long.yaml").write_text(text, encoding="utf-8")
+    shown = run(tmp_path, "rules", "show", "long.yaml", width=40).stdout
+    assert "…" not in shown
+    first_column = "".join(line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│"))
+    assert first_column == name
 
 
 def test_show_as_json(folder: Path) -> None:
