@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from weever_stream.model.rules.constraint import DenialConstraint
 from weever_stream.model.rules.nearest import did_you_mean
 from weever_stream.model.rules.parser import ColumnText, Comparison, TermText
-from weever_stream.model.rules.predicate import Column, Constant, Predicate, Row, Term, Value
+from weever_stream.model.rules.predicate import Column, Constant, Differ, Predicate, Row, Term, Value
+from weever_stream.model.rules.ruleset import Rules
 from weever_stream.model.types import ColumnType, Family, family_of
 
 Columns = Mapping[str, ColumnType]
@@ -57,6 +59,19 @@ class Resolver:
 
     def _type(self, term: TermText) -> ColumnType | None:
         return self.columns.get(term.name) if isinstance(term, ColumnText) else None
+
+
+def typed(rules: Rules, columns: Columns) -> Rules:
+    """The rules over a table that has these columns. Raises ValueError where a comparison does not fit them."""
+    return replace(rules, columns=columns, constraints=tuple(_retyped_rule(rule, columns) for rule in rules))
+
+
+def _retyped_rule(rule: DenialConstraint, columns: Columns) -> DenialConstraint:
+    try:
+        conditions = tuple(c if isinstance(c, Differ) else retyped(c, columns) for c in rule.conditions)
+        return replace(rule, conditions=conditions, where=tuple(retyped(p, columns) for p in rule.where))
+    except ValueError as error:
+        raise ValueError(f"rule {rule.id}: {error}") from None
 
 
 def retyped(predicate: Predicate, columns: Columns) -> Predicate:
