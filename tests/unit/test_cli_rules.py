@@ -229,6 +229,53 @@ def test_a_list_as_papers_print_it_becomes_a_rule_file(tmp_path: Path) -> None:
     }
 
 
+LATEX = r"""
+$\varphi_1 : \forall t, t' : \neg(t.id = t'.id)$
+ $\varphi_2: \forall t, t': \neg(t.\text{from} = t'.\text{to} \\ \land t.\text{to} = t'.\text{from})$
+(3) $\neg (s. \texttt{received} \ge t. \texttt{shipped} \land s. \texttt{shipped} \le t. \texttt{received});$
+$\forall s, t \in R, s \neq t : \neg (\texttt{s}.\text{zip\_code} = t.zip\_code \wedge s.\text{A B} < t.\text{A B})$
+$$\begin{split} \varphi_{4}: \neg(t.a = t'.a) \\ \varphi_{4,1}: \neg(t.b = t'.c \land t.c = t'.b) \end{split}$$
+$\psi \colon \forall t, t' \colon & \neg \big(t[d] = t'[d] \land t[\mathsf{D-Code}] \neq t'[\mathsf{D-Code}]\big)$
+φ_6	\neg (t_{1}.e = t_{2}.e \land t_1.f \neq t_2.f)
+\neg(t_\alpha.g = t_\beta.g \land t_\alpha.h > t_\beta.h)
+\neg(t.i = t^{\prime}.i \land t.j \leq t^\prime.j)
+∀ tx, ty ∈ R, tx ≠ ty: ¬(tx.k = ty.k ∧ tx."l$" ≠ ty."l$").
+"""
+
+
+def test_lists_are_read_as_papers_typeset_them(tmp_path: Path) -> None:
+    (tmp_path / "paper.tex").write_text(LATEX, encoding="utf-8")
+    done = run(tmp_path, "rules", "import", "paper.tex")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {rule.id: str(rule) for rule in Rules.loads(done.stdout)} == {
+        "id_unique": "not(t.id = t'.id)",
+        "from_to": "not(t.from = t'.to and t.to = t'.from)",
+        "received_shipped": "not(t.received >= t'.shipped and t.shipped <= t'.received)",
+        "zip_code_a_b": 'not(t.zip_code = t\'.zip_code and t."A B" < t\'."A B")',
+        "a_unique": "not(t.a = t'.a)",
+        "b_c": "not(t.b = t'.c and t.c = t'.b)",
+        "d_d_code": 'not(t.d = t\'.d and t."D-Code" != t\'."D-Code")',
+        "e_f": "not(t.e = t'.e and t.f != t'.f)",
+        "g_h": "not(t.g = t'.g and t.h > t'.h)",
+        "i_j": "not(t.i = t'.i and t.j <= t'.j)",
+        "k_l": 'not(t.k = t\'.k and t."l$" != t\'."l$")',
+    }
+
+
+def test_a_mistake_in_latex_has_its_column(tmp_path: Path) -> None:
+    lines = [
+        r"$\varphi_{12}: \neg(t.\text{a} = v.\text{b})$",
+        r"$\neg(t.\text{a} = 5 \lor t.b = 6)$",
+        r"$\neg(t.a \foo 5)$",
+    ]
+    (tmp_path / "l.txt").write_text("\n".join(lines), encoding="utf-8")
+    assert run(tmp_path, "rules", "import", "l.txt").stderr.splitlines() == [
+        f'l.txt:1:{lines[0].index("v.") + 1}: unknown row "v": the rows are called t and t\'',
+        f'l.txt:2:{lines[1].index("lor")}: "∨" is no part of a rule: write one rule for each alternative',
+        f'l.txt:3:{lines[2].index("foo")}: expected a comparison (= != < <= > >=), found "\\\\"'.replace("\\\\", "\\"),
+    ]
+
+
 def test_import_of_one_rule_counts_one_rule(tmp_path: Path) -> None:
     (tmp_path / "one.txt").write_text("t1&t2&EQ(t1.a,t2.a)\n", encoding="utf-8")
     assert run(tmp_path, "rules", "import", "one.txt", "-o", "one.yaml").stderr == "one.yaml: 1 rule\n"

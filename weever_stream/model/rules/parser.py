@@ -22,7 +22,12 @@ from weever_stream.model.rules.predicate import Operator, Row
 
 Language = Literal["deny", "where", "fd", "holoclean", "paper"]
 
-ROW_PAIRS = (("t", "t'"), ("t", "u"), ("s", "t"), ("t1", "t2"), ("t0", "t1"), ("tα", "tβ"))
+_INDEXES = (("1", "2"), ("0", "1"), ("x", "y"), ("i", "j"), ("α", "β"))
+ROW_PAIRS = (
+    *(("t", "t'"), ("t", "u"), ("s", "t")),
+    *((f"t{first}", f"t{second}") for first, second in _INDEXES),
+    *((f"t_{first}", f"t_{second}") for first, second in _INDEXES),
+)
 """What the two rows may be called: (first, second)."""
 
 OPERATIONS = {
@@ -150,9 +155,8 @@ def _row_names(columns: list[ColumnText], declared: tuple[str, ...]) -> dict[str
     pairs = (declared,) if declared else ROW_PAIRS
     for count, column in enumerate(columns):
         if not any(column.row in pair for pair in pairs):
-            known = tuple(dict.fromkeys(name for pair in pairs for name in pair))
-            hint = did_you_mean(column.row, known) or f": the rows are called {' and '.join(pairs[0])}"
-            raise RuleSyntaxError(f'unknown row "{column.row}"{hint}', column.offset)
+            called = " and ".join(pairs[0])
+            raise RuleSyntaxError(f'unknown row "{column.row}": the rows are called {called}', column.offset)
         used = {earlier.row for earlier in columns[: count + 1]}
         if not any(used <= set(pair) for pair in pairs):
             raise RuleSyntaxError(_mixed(used), column.offset)
@@ -245,10 +249,10 @@ class _Values(Transformer[Token, Any]):
         return token.strip("-*•.:()").strip()
 
     def quantifier(self, children: list[Any]) -> list[str]:
-        return [child for child in children if not isinstance(child, Token)]
+        return [child for child in children if isinstance(child, str) and not isinstance(child, Token)]
 
     def paper(self, children: list[Any]) -> tuple[str, tuple[str, ...], tuple[Comparison, ...]]:
-        label = next((child for child in children if isinstance(child, str)), "")
+        label = next((child for child in reversed(children) if isinstance(child, str)), "")
         rows = next((tuple(child) for child in children if isinstance(child, list)), ())
         return label, rows, children[-1]
 
@@ -263,6 +267,8 @@ def _row_name(token: Token) -> str:
 
 def _unquoted(token: Token) -> str:
     quote = token[0]
+    if quote == "[":
+        return token[1:-1].strip()
     return token[1:-1].replace(quote * 2, quote) if quote in "\"`'" else token.strip()
 
 
@@ -306,6 +312,7 @@ _WORDS = {
     "_NOT": '"not("',
     "_ARROW": '"->"',
     "DOT": '"."',
+    "BRACKETED": "a column in [ ]",
     "COMMA": '","',
     "LPAR": '"("',
     "RPAR": '")"',
