@@ -102,6 +102,7 @@ def test_all_mistakes_of_a_file_are_told_with_their_place(folder: Path) -> None:
         (b"version: 1 \xff", "f.yaml: is not UTF-8 (byte 11): save the file as UTF-8\n"),
         (b"", "f.yaml:1:1: a rule file starts with keys such as version, dataset, key and rules\n"),
         (b"rules: [", "f.yaml:1:9: not valid YAML: "),
+        (b"rules: " + b"[" * 2000 + b"]" * 2000, "f.yaml:1:1: lists and mappings within each other, too deep"),
     ],
 )
 def test_what_is_no_rule_file_is_one_line_and_exit_2(tmp_path: Path, content: bytes | None, told: str) -> None:

@@ -37,6 +37,7 @@ rules:
 """
 FIRST_RULE_LINE = HEAD.count("\n") + 1
 NO_NOT = '"not" stands only before a whole rule in parentheses: elsewhere write the opposite comparison'
+ODD_NAME = '; the name of a column that is no plain word goes in quotes, such as t."Zip Code"'
 ZIP_CITY = "not(t.zip = t'.zip and t.city != t'.city)"
 
 
@@ -257,6 +258,10 @@ def test_the_same_rule_twice_in_a_list_is_refused() -> None:
         ("t.n = '5'", "cannot compare n (int) with the string '5': write 5 without quotes"),
         ("t.hired > '9999-12-31'", "it can never be violated: t.hired > '9999-12-31' never holds"),
         ('t.zip = "LA"', '"LA" is the name of a column: write t."LA", or \'LA\' for a text'),
+        ("t.D-Code = 5", f'expected a comparison (= != < <= > >=), found "-"{ODD_NAME}'),
+        ("t.Zip Code = 'a'", f'expected a comparison (= != < <= > >=), found "Code"{ODD_NAME}'),
+        ("t.1st = 'a'", f'expected a column name, found "1st"{ODD_NAME}'),
+        ("t.zip like 'a'", 'expected a comparison (= != < <= > >=), found "like"'),
         ("t.n = 1 and not(t.zip = 'a')", NO_NOT),
         ("not t.n = 1", NO_NOT),
         ("t.flag = 'True'", "cannot compare flag (bool) with the string 'True': write true without quotes"),

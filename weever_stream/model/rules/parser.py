@@ -295,6 +295,8 @@ _MOST_DIGITS = 400
 _NO_NULL = "a rule cannot ask for NULL: a comparison with it is never true, so such rows break no rule"
 _NO_NOT = '"not" stands only before a whole rule in parentheses: elsewhere write the opposite comparison'
 _TRAILING_NOT = re.compile(r"\bnot\s*$", re.IGNORECASE)
+_ODD_NAME = '; the name of a column that is no plain word goes in quotes, such as t."Zip Code"'
+_REST_OF_NAME = re.compile(r"[\w#$%/?-][\w #$%/?-]*[=!<>≠≤≥]")
 _OPERAND = "a column such as t.zip or a constant"
 _WORDS = {
     "ROW": _OPERAND,
@@ -343,7 +345,9 @@ def _syntax_error(error: UnexpectedInput, text: str) -> RuleSyntaxError:
     if negated := _TRAILING_NOT.search(text[:offset]):
         return RuleSyntaxError(_NO_NOT, negated.start())
     shown = f'"{found}"' if found else "the end of the text"
-    return RuleSyntaxError(f"expected {_expected(error)}, found {shown}", offset)
+    expected = _expected(error)
+    hint = _ODD_NAME if expected in (_WORDS["OPERATOR"], _WORDS["NAME"]) and _REST_OF_NAME.match(text, offset) else ""
+    return RuleSyntaxError(f"expected {expected}, found {shown}{hint}", offset)
 
 
 def _at_end(error: UnexpectedInput) -> bool:
