@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
+from typing import cast
 
-from weever_stream.model.changes import Cause
+from weever_stream.model.changes import Cause, Key
 from weever_stream.model.rules.constraint import DenialConstraint
-from weever_stream.model.rules.predicate import Column, Condition, Differ, Predicate, Term, Value
+from weever_stream.model.rules.predicate import Column, Condition, Constant, Differ, Predicate, Term, Value
 from weever_stream.model.rules.ruleset import Rules
 from weever_stream.model.rules.sentences import sentence
 from weever_stream.redaction import Redaction
@@ -57,13 +59,30 @@ def explanation(
     """Explains a violation that holds; redacted values stay hidden."""
     shown = [redaction.masked({name: row[name] for name in constraint.columns}) for row in rows]
     named = [redaction.masked(dict(zip(rules.key, key, strict=True))) for key in keys]
-    evidence = tuple(
-        _evidence(c, shown[0], shown[-1]) for condition in constraint.conditions for c in _parts(condition)
-    )
-    whole = tuple(key | row for key, row in zip(named, shown, strict=True))
+    conditions = tuple(_masked(condition, redaction) for condition in constraint.conditions)
     return Explanation(
-        constraint.id, sentence(constraint), whole, evidence, cause, _sql(rules.dataset, constraint, named)
+        rule=constraint.id,
+        sentence=sentence(constraint, rules.redact),
+        rows=tuple(key | row for key, row in zip(named, shown, strict=True)),
+        evidence=tuple(_evidence(c, shown[0], shown[-1]) for condition in conditions for c in _parts(condition)),
+        cause=cause and cause._replace(key=_masked_key(rules, cause, redaction)),
+        sql=_sql(rules.dataset, conditions, named),
     )
+
+
+def _masked(condition: Condition, redaction: Redaction) -> Condition:
+    """The condition with the hash of its constant where that says what a redacted column holds."""
+    if isinstance(condition, Differ) or not isinstance(condition.right, Constant):
+        return condition
+    (column,) = condition.columns
+    return replace(condition, right=Constant(redaction.value(column.name, condition.right.value)))
+
+
+def _masked_key(rules: Rules, cause: Cause, redaction: Redaction) -> Key:
+    if len(rules.key) == 1:
+        return cast(Key, redaction.value(rules.key[0], cause.key))
+    values = cast(tuple[Value, ...], cause.key)
+    return tuple(redaction.value(name, value) for name, value in zip(rules.key, values, strict=True))
 
 
 def _parts(condition: Condition) -> tuple[Predicate, ...]:
@@ -80,20 +99,20 @@ def _value(term: Term, t: Row, u: Row) -> Value:
     return term.value
 
 
-def _sql(dataset: str, constraint: DenialConstraint, keys: Sequence[Row]) -> str:
+def _sql(dataset: str, conditions: Sequence[Condition], keys: Sequence[Row]) -> str:
     tables = ", ".join(f"{_quoted(dataset)} AS {alias}" for alias in ("t", "u")[: len(keys)])
     places = [
         f"{alias}.{_quoted(name)} = {_literal(value)}"
         for alias, key in zip(("t", "u"), keys, strict=False)
         for name, value in key.items()
     ]
-    conditions = [
+    denied = [
         "(" + " OR ".join(_sql_of(p) for p in condition.parts) + ")"
         if isinstance(condition, Differ)
         else _sql_of(condition)
-        for condition in constraint.conditions
+        for condition in conditions
     ]
-    return f"SELECT * FROM {tables} WHERE {' AND '.join(places + conditions)}"
+    return f"SELECT * FROM {tables} WHERE {' AND '.join(places + denied)}"
 
 
 def _sql_of(predicate: Predicate) -> str:
@@ -111,9 +130,12 @@ def _quoted(name: str) -> str:
 
 def _literal(value: Value) -> str:
     if isinstance(value, datetime):
-        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+        kind = "TIMESTAMP" if value.tzinfo is None else "TIMESTAMP WITH TIME ZONE"
+        return f"{kind} '{value.isoformat(sep=' ')}'"
     if isinstance(value, date):
         return f"DATE '{value.isoformat()}'"
     if isinstance(value, bool):
         return str(value).upper()
+    if isinstance(value, float) and math.isinf(value):
+        return f"CAST('{'-' if value < 0 else ''}Infinity' AS DOUBLE PRECISION)"
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)

@@ -49,12 +49,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *arguments: str, width: int = 200) -> subprocess.CompletedProcess[str]:
     program = "from weever_stream.cli.main import main; main()"
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
         cwd=folder,
-        env=os.environ | {"COLUMNS": "200", "PYTHONIOENCODING": "utf-8"},
+        env=os.environ | {"COLUMNS": str(width), "PYTHONIOENCODING": "utf-8"},
         capture_output=True,
         encoding="utf-8",
         check=False,
@@ -102,6 +102,7 @@ def test_all_mistakes_of_a_file_are_told_with_their_place(folder: Path) -> None:
         (b"version: 1 \xff", "f.yaml: is not UTF-8 (byte 11): save the file as UTF-8\n"),
         (b"", "f.yaml:1:1: a rule file starts with keys such as version, dataset, key and rules\n"),
         (b"rules: [", "f.yaml:1:9: not valid YAML: "),
+        (b"rules: " + b"[" * 2000 + b"]" * 2000, "f.yaml:1:1: lists and mappings within each other, too deep"),
     ],
 )
 def test_what_is_no_rule_file_is_one_line_and_exit_2(tmp_path: Path, content: bytes | None, told: str) -> None:
@@ -113,9 +114,28 @@ def test_what_is_no_rule_file_is_one_line_and_exit_2(tmp_path: Path, content: by
     assert done.stderr.count("\n") == 1
 
 
-def test_a_wrong_call_exits_with_2(folder: Path) -> None:
-    assert run(folder, "rules", "validate").returncode == 2
-    assert run(folder, "rules", "nothing").returncode == 2
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("rules", "validate"), "weever-stream rules validate: Missing argument 'FILE'."),
+        (("rules", "validate", "a", "b"), "weever-stream rules validate: Got unexpected extra argument (b)"),
+        (("plan", "--jsn", "a"), "weever-stream plan: No such option '--jsn'. Did you mean '--json'?"),
+        (("rules", "nothing"), "weever-stream rules: No such command 'nothing'."),
+    ],
+)
+def test_a_wrong_call_is_one_line_and_exit_2(folder: Path, arguments: tuple[str, ...], told: str) -> None:
+    done = run(folder, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(told)
+    assert done.stderr.count("\n") == 1
+
+
+def test_help_is_an_answer_and_no_command_is_none(folder: Path) -> None:
+    done = run(folder, "plan", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: weever-stream plan [OPTIONS] RULES [DATA]")
+    assert run(folder, "--version").stdout.startswith("weever-stream, version ")
+    assert run(folder).returncode == 2
 
 
 def test_show_prints_a_sentence_for_each_rule(folder: Path) -> None:
@@ -124,6 +144,16 @@ def test_show_prints_a_sentence_for_each_rule(folder: Path) -> None:
     assert "No two rows with the same zip have a different city." in done.stdout
     assert "functional dependency" in done.stdout
     assert "not evaluated: t.salary <= t'.salary (it follows from t.salary < t'.salary)" in done.stdout
+
+
+def test_show_cuts_no_long_name(tmp_path: Path) -> None:
+    name = "a_very_long_name_of_a_rule_that_must_be_readable_in_full_all_the_same"
+    text = f"version: 1\ndataset: d\nkey: []\nrules:\n  - {{id: {name}, unique: [a, b, c]}}\n"
+    (tmp_path / "long.yaml").write_text(text, encoding="utf-8")
+    shown = run(tmp_path, "rules", "show", "long.yaml", width=40).stdout
+    assert "…" not in shown
+    first_column = "".join(line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│"))
+    assert first_column == name
 
 
 def test_show_as_json(folder: Path) -> None:
@@ -198,6 +228,53 @@ def test_a_list_as_papers_print_it_becomes_a_rule_file(tmp_path: Path) -> None:
         "phone_twice": "key",
         "zip_area_city": "functional dependency",
     }
+
+
+LATEX = r"""
+$\varphi_1 : \forall t, t' : \neg(t.id = t'.id)$
+ $\varphi_2: \forall t, t': \neg(t.\text{from} = t'.\text{to} \\ \land t.\text{to} = t'.\text{from})$
+(3) $\neg (s. \texttt{received} \ge t. \texttt{shipped} \land s. \texttt{shipped} \le t. \texttt{received});$
+$\forall s, t \in R, s \neq t : \neg (\texttt{s}.\text{zip\_code} = t.zip\_code \wedge s.\text{A B} < t.\text{A B})$
+$$\begin{split} \varphi_{4}: \neg(t.a = t'.a) \\ \varphi_{4,1}: \neg(t.b = t'.c \land t.c = t'.b) \end{split}$$
+$\psi \colon \forall t, t' \colon & \neg \big(t[d] = t'[d] \land t[\mathsf{D-Code}] \neq t'[\mathsf{D-Code}]\big)$
+φ_6	\neg (t_{1}.e = t_{2}.e \land t_1.f \neq t_2.f)
+\neg(t_\alpha.g = t_\beta.g \land t_\alpha.h > t_\beta.h)
+\neg(t.i = t^{\prime}.i \land t.j \leq t^\prime.j)
+∀ tx, ty ∈ R, tx ≠ ty: ¬(tx.k = ty.k ∧ tx."l$" ≠ ty."l$").
+"""
+
+
+def test_lists_are_read_as_papers_typeset_them(tmp_path: Path) -> None:
+    (tmp_path / "paper.tex").write_text(LATEX, encoding="utf-8")
+    done = run(tmp_path, "rules", "import", "paper.tex")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {rule.id: str(rule) for rule in Rules.loads(done.stdout)} == {
+        "id_unique": "not(t.id = t'.id)",
+        "from_to": "not(t.from = t'.to and t.to = t'.from)",
+        "received_shipped": "not(t.received >= t'.shipped and t.shipped <= t'.received)",
+        "zip_code_a_b": 'not(t.zip_code = t\'.zip_code and t."A B" < t\'."A B")',
+        "a_unique": "not(t.a = t'.a)",
+        "b_c": "not(t.b = t'.c and t.c = t'.b)",
+        "d_d_code": 'not(t.d = t\'.d and t."D-Code" != t\'."D-Code")',
+        "e_f": "not(t.e = t'.e and t.f != t'.f)",
+        "g_h": "not(t.g = t'.g and t.h > t'.h)",
+        "i_j": "not(t.i = t'.i and t.j <= t'.j)",
+        "k_l": 'not(t.k = t\'.k and t."l$" != t\'."l$")',
+    }
+
+
+def test_a_mistake_in_latex_has_its_column(tmp_path: Path) -> None:
+    lines = [
+        r"$\varphi_{12}: \neg(t.\text{a} = v.\text{b})$",
+        r"$\neg(t.\text{a} = 5 \lor t.b = 6)$",
+        r"$\neg(t.a \foo 5)$",
+    ]
+    (tmp_path / "l.txt").write_text("\n".join(lines), encoding="utf-8")
+    assert run(tmp_path, "rules", "import", "l.txt").stderr.splitlines() == [
+        f'l.txt:1:{lines[0].index("v.") + 1}: unknown row "v": the rows are called t and t\'',
+        f'l.txt:2:{lines[1].index("lor")}: "∨" is no part of a rule: write one rule for each alternative',
+        f'l.txt:3:{lines[2].index("foo")}: expected a comparison (= != < <= > >=), found "\\\\"'.replace("\\\\", "\\"),
+    ]
 
 
 def test_import_of_one_rule_counts_one_rule(tmp_path: Path) -> None:

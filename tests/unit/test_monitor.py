@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ import pytest
 
 from weever_stream import Monitor, Rules, Violation
 from weever_stream.model.errors import ChangeError, StateError, WeeverError
+from weever_stream.model.rules.predicate import Value
 from weever_stream.plan import plan_of, text_of
 
 RULES = """
@@ -155,6 +159,46 @@ def test_the_id_of_a_violation_of_redacted_keys_depends_on_the_secret(monkeypatc
         ids.add(event["id"])
         assert monitor.explain(next(iter(monitor.violations("zip_city")))).cause is not None
     assert len(ids) == 2
+
+
+def test_an_explanation_hides_constants_and_keys_of_redacted_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEEVER_REDACT_SECRET", "s3cret")
+    head = "version: 1\ndataset: d\nkey: [ssn]\nredact: [ssn, name]\ncolumns: {ssn: string, name: string}\nrules:\n"
+    monitor = Monitor(Rules.loads(head + "  - {id: r, deny: t.name = 'Ada'}\n"))
+    monitor.apply([{"op": "insert", "after": {"ssn": "078-05", "name": "Ada"}}])
+    explained = monitor.explain(next(monitor.violations("r")))
+    assert "Ada" not in repr(explained) + str(explained)
+    assert "078-05" not in repr(explained) + str(explained)
+    (evidence,) = explained.evidence
+    assert evidence.left == evidence.right
+
+
+@pytest.mark.parametrize(
+    ("type_", "sql_type", "keys"),
+    [
+        ("double", "DOUBLE", [0.1, 1e300, 5e-324, math.inf, -math.inf]),
+        ("decimal(20,3)", "DECIMAL(20,3)", [Decimal("0.001"), Decimal("1E+3"), Decimal("12345678901234567.125")]),
+        ("string", "VARCHAR", ["it's", "\\'", "", "a\nb", "é;--"]),
+        ("bool", "BOOLEAN", [True, False]),
+        ("date", "DATE", [date(1, 1, 1), date(2020, 2, 29), date(9999, 12, 31)]),
+        ("timestamp_ntz", "TIMESTAMP", [datetime(2020, 1, 1), datetime(2020, 1, 1, 1, 2, 3, 4)]),
+        ("timestamp", "TIMESTAMPTZ", [datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 7, 1, 1, 2, 3, 4, tzinfo=UTC)]),
+    ],
+)
+def test_the_sql_of_an_explanation_names_values_of_every_type(type_: str, sql_type: str, keys: list[Value]) -> None:
+    columns = f"{{a: '{type_}', \"b c\": '{type_}', g: long}}"
+    rules = '  - {id: same, unique: [g]}\n  - {id: less, deny: t.a < t\'."b c"}\n'
+    monitor = Monitor(Rules.loads(f"version: 1\ndataset: my table\nkey: [a]\ncolumns: {columns}\nrules:\n{rules}"))
+    monitor.apply([{"op": "insert", "after": {"a": key, "b c": key, "g": 1}} for key in keys])
+    database = duckdb.connect()
+    database.execute("SET TimeZone = 'America/New_York'")
+    database.execute(f'CREATE TABLE "my table" (a {sql_type}, "b c" {sql_type}, g BIGINT)')
+    database.executemany('INSERT INTO "my table" VALUES (?, ?, 1)', [[key, key] for key in keys])
+    found = [violation for rule in ("same", "less") for violation in monitor.violations(rule)]
+    assert len(found) == len(keys) * (len(keys) - 1)
+    for violation in found:
+        counted = monitor.explain(violation).sql.replace("SELECT *", "SELECT count(*)")
+        assert database.execute(counted).fetchall() == [(1,)], counted
 
 
 def test_plan_names_routes_indexes_and_order(monitor: Monitor) -> None:

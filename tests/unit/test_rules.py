@@ -36,6 +36,8 @@ columns:
 rules:
 """
 FIRST_RULE_LINE = HEAD.count("\n") + 1
+NO_NOT = '"not" stands only before a whole rule in parentheses: elsewhere write the opposite comparison'
+ODD_NAME = '; the name of a column that is no plain word goes in quotes, such as t."Zip Code"'
 ZIP_CITY = "not(t.zip = t'.zip and t.city != t'.city)"
 
 
@@ -251,6 +253,17 @@ def test_the_same_rule_twice_in_a_list_is_refused() -> None:
         ("t.zip > t'.n", "cannot compare zip (string) with n (int)"),
         ("t.hired = t'.seen", "cannot compare hired (date) with seen (timestamp)"),
         ("t.flag = 1", "cannot compare flag (bool) with the number 1"),
+        ("t.zip = 90001", "cannot compare zip (string) with the number 90001: write '90001' in quotes"),
+        ("t.zip = true", "cannot compare zip (string) with the bool true: write 'true' in quotes"),
+        ("t.n = '5'", "cannot compare n (int) with the string '5': write 5 without quotes"),
+        ("t.hired > '9999-12-31'", "it can never be violated: t.hired > '9999-12-31' never holds"),
+        ('t.zip = "LA"', '"LA" is the name of a column: write t."LA", or \'LA\' for a text'),
+        ("t.D-Code = 5", f'expected a comparison (= != < <= > >=), found "-"{ODD_NAME}'),
+        ("t.Zip Code = 'a'", f'expected a comparison (= != < <= > >=), found "Code"{ODD_NAME}'),
+        ("t.1st = 'a'", f'expected a column name, found "1st"{ODD_NAME}'),
+        ("t.zip like 'a'", 'expected a comparison (= != < <= > >=), found "like"'),
+        ("t.n = 1 and not(t.zip = 'a')", NO_NOT),
+        ("not t.n = 1", NO_NOT),
         ("t.flag = 'True'", "cannot compare flag (bool) with the string 'True': write true without quotes"),
         ("t.hired < 'soon'", "'soon' is no date"),
         ("t.n = null", "a rule cannot ask for NULL: a comparison with it is never true, so such rows break no rule"),
@@ -295,6 +308,16 @@ def test_a_deny_that_is_refused_says_why(text: str, told: str) -> None:
         ("unique: []", "unique must be a list of columns, such as [area_code, phone]"),
         ("unique: [zip], tags: x", 'tags must map names to texts, such as {owner: data-eng}, not "x"'),
         ("unique: [zip], description: ", '"description" has no value'),
+        ("deny: ''", "deny must be a text, such as t.zip = t'.zip and t.city != t'.city, not \"\""),
+        ("deny: [t.n = 1]", "deny must be a text, such as t.zip = t'.zip and t.city != t'.city"),
+        ("fd: [zip, city]", "fd must be a text, such as zip -> city"),
+        ("unique: [zip], where: ''", "where must be a text, such as t.status = 'live', not \"\""),
+        ("unique: [zip], severity: [info]", "severity is info, warning or critical"),
+        ("unique: [zip], where: not(t.n = 1)", f"rule r: {NO_NOT}"),
+        (
+            "unique: [zip], where: t.n = 6 and t.n != 6",
+            "rule r: it can never be violated: t.n = 6 and t.n != 6 cannot both hold",
+        ),
     ],
 )
 def test_a_rule_that_is_refused_says_why(body: str, told: str) -> None:
@@ -305,6 +328,39 @@ def test_a_rule_that_is_refused_says_why(body: str, told: str) -> None:
 def test_a_tolerance_is_a_count_or_a_share(given: str) -> None:
     told = f'tolerate must be a whole number from 0, or a share of the rows such as 0.1%, not "{given}"'
     assert refused(f"{{id: r, unique: [zip], tolerate: {given}}}") == [told]
+
+
+def test_what_stands_under_an_id_is_told_as_it_is_on_one_line() -> None:
+    must = "id must consist of a-z, 0-9 and _"
+    assert refused("{id: [a], unique: [n]}", "{id: {a: b}, unique: [zip]}") == [must, must]
+    assert refused("{deny: t.x = 1}") == ['"id" is missing', 'unknown column "x" in rule without id']
+    with pytest.raises(RuleError) as caught:
+        load('{id: "a\\n", unique: [n]}')
+    assert str(caught.value).endswith(f'{must}, not "a\\n"')
+    assert "\n" not in str(caught.value)
+
+
+def test_a_column_without_a_type_and_a_decimal_cut_by_its_comma_are_told() -> None:
+    text = "version: 1\ndataset: d\nkey: []\ncolumns: {a: , b: decimal(10,2)}\nrules: [{id: r, unique: [a]}]\n"
+    with pytest.raises(RuleError) as caught:
+        Rules.loads(text, file="f")
+    empty, cut, rest = str(caught.value).splitlines()
+    assert empty.startswith("f:4:13: a column needs a type: the types are bool, byte")
+    assert cut == (
+        'f:4:19: unknown type "decimal(10": a comma ends it within { }, '
+        "so write it in quotes, such as 'decimal(10,2)'"
+    )
+    assert rest.startswith("f:4:32: a column needs a type")
+
+
+def test_that_two_rows_differ_in_the_key_need_not_be_evaluated() -> None:
+    rule = deny("t.id != t'.id and t.zip = t'.zip")
+    assert (str(rule), rule.rule_class) == ("not(t.zip = t'.zip)", RuleClass.KEY)
+    assert not_evaluated(rule) == ["t.id != t'.id (no two rows have the same id, which is the key)"]
+    assert one("fd: 'zip -> id, city'").conditions == rule.conditions
+    assert str(deny("t.id != t'.id and t.n > 1")) == "not(t.id != t'.id and t.n > 1)"
+    composite = HEAD.replace("key: [id]", "key: [id, n]")
+    assert str(one("deny: t.id != t'.id and t.zip = t'.zip", head=composite)) == "not(t.id != t'.id and t.zip = t'.zip)"
 
 
 def test_the_same_rule_or_id_twice_is_refused() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from weever_stream.model.errors import Problem, RuleError
@@ -77,7 +77,8 @@ def show(file: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"dataset": loaded.dataset, "rules": shown, "warnings": loaded.warnings}))
         return
-    table = Table("rule", "what must never be", "class", "symmetric")
+    headings = ("rule", "what must never be", "class", "symmetric")
+    table = Table(*(Column(heading, overflow="fold") for heading in headings))
     for rule in shown:
         told = [rule["sentence"], *(f"not evaluated: {part}" for part in rule["dropped"])]
         symmetric = "yes" if rule["symmetric"] else "no"

@@ -27,7 +27,7 @@ class Problem:
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        return f"{place}: {self.message}"
+        return f"{place}: {self.message}".replace("\n", "\\n")
 
 
 class RuleError(WeeverError):

@@ -145,11 +145,15 @@ def _read_number(raw: object) -> Value:
     if isinstance(raw, bool):
         return _MISFIT
     if isinstance(raw, str):
+        if "_" in raw:
+            return _MISFIT
         try:
             raw = int(raw) if raw.lstrip("+-").isdigit() else Decimal(raw)
         except InvalidOperation:
             return _MISFIT
-    if isinstance(raw, int | float | Decimal):
+    if isinstance(raw, Decimal):
+        return None if raw.is_nan() else raw
+    if isinstance(raw, int | float):
         return None if raw != raw else raw
     return _MISFIT
 
@@ -158,10 +162,8 @@ def _read_integer(raw: object, name: str) -> Value:
     value = _read_number(raw)
     if value is None or value is _MISFIT:
         return value
-    if value != value // 1:
-        return _MISFIT
     limit = 1 << (_INTEGER_BITS[name] - 1)
-    return int(value) if -limit <= value < limit else _MISFIT
+    return int(value) if -limit <= value < limit and value == value // 1 else _MISFIT
 
 
 def _read_string(raw: object) -> Value:
@@ -193,7 +195,10 @@ def _read_timestamp(raw: object) -> Value:
     value = _read_datetime(raw)
     if not isinstance(value, datetime):
         return value
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError:
+        return _MISFIT
 
 
 def _read_timestamp_ntz(raw: object) -> Value:

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from weever_stream.model.errors import Problem, RuleError
 from weever_stream.model.rules.building import make_constraint
 from weever_stream.model.rules.constraint import DenialConstraint
+from weever_stream.model.rules.latex import plain_rules
 from weever_stream.model.rules.normal import MeaninglessError, compare
 from weever_stream.model.rules.parser import Line, RuleSyntaxError, parse_holoclean, parse_paper
 from weever_stream.model.rules.predicate import Condition, Differ, Predicate
@@ -44,7 +45,14 @@ def listed_lines(text: str) -> Iterator[Listed]:
     for number, line in enumerate(text.splitlines(), start=1):
         stripped = line.strip()
         if stripped and not stripped.startswith(_COMMENTS):
-            yield Listed(number, len(line) - len(line.lstrip()), stripped)
+            yield from _rules_in(line, number)
+
+
+def _rules_in(line: str, number: int) -> Iterator[Listed]:
+    rules = [(0, line)] if is_holoclean(line.strip()) else plain_rules(line)
+    for place, text in rules:
+        if text.strip():
+            yield Listed(number, place + len(text) - len(text.lstrip()), text.strip())
 
 
 def load_listing(text: str, file: str) -> Rules:
@@ -98,7 +106,7 @@ def _problem(line: Listed, offset: int, message: str, file: str) -> Problem:
 
 def _telling(label: str) -> bool:
     """True for a label that says more than a number: `zip_city`, but not `phi_7`, `c1` or `3`."""
-    return bool(label) and not re.fullmatch(r"\W*(?:[^\W\d]|phi|psi|dc|rule|constraint)?[\W_]*\d*\W*", label, re.I)
+    return bool(label) and not re.fullmatch(r"\W*(?:[^\W\d]|phi|psi|dc|rule|constraint)?[\W_]*[\d_]*\W*", label, re.I)
 
 
 def id_from(conditions: Sequence[Condition]) -> str:

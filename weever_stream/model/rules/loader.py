@@ -16,7 +16,7 @@ from weever_stream.model.rules.parser import RuleSyntaxError, parse_deny, parse_
 from weever_stream.model.rules.predicate import Condition, Predicate
 from weever_stream.model.rules.resolve import Resolver
 from weever_stream.model.rules.ruleset import Rules
-from weever_stream.model.rules.shape import FileShape, RuleShape, read_columns, read_shape, text_of
+from weever_stream.model.rules.shape import FileShape, RuleShape, name_of, read_columns, read_shape, text_of
 from weever_stream.model.rules.source import Document
 from weever_stream.model.rules.source import Path as Place
 
@@ -97,9 +97,11 @@ class _FileReader:
         for count, data in enumerate(self._rule_data()):
             name = data.get("id") if isinstance(data, dict) else None
             place: Place = ("rules", count, "id")
+            if not isinstance(name, str):
+                continue
             if name in seen:
                 self._report(f'the id "{name}" is taken by the rule in line {seen[name]}', place)
-            elif isinstance(name, str):
+            else:
                 seen[name] = self._document.line(place)
 
     def _constraints(self) -> dict[Place, DenialConstraint]:
@@ -124,8 +126,7 @@ class _FileReader:
         if len(forms) == 1:
             return forms[0]
         said = f"has {' and '.join(forms)}" if forms else "says nothing"
-        rule = f"rule {data['id']}" if data.get("id") else "this rule"
-        self._report(f"{rule} {said}: give exactly one of deny, unique and fd", place)
+        self._report(f"rule {name_of(data)} {said}: give exactly one of deny, unique and fd", place)
         return None
 
     def _compare(self, constraints: dict[Place, DenialConstraint]) -> tuple[str, ...]:
@@ -154,7 +155,7 @@ class _RuleReader:
         denied = self._denied(form)
         if not denied and len(self.document.problems) == before:
             return None
-        where = self._comparisons("where", self.shape.where) if self.shape.where is not None else ()
+        where = self._comparisons("where", self.shape.where) if self.shape.where else ()
         if len(self.document.problems) > before:
             return None
         try:
@@ -171,7 +172,7 @@ class _RuleReader:
 
     def _denied(self, form: str) -> tuple[Condition, ...]:
         if form == "deny":
-            return self._comparisons("deny", self.shape.deny or "")
+            return self._comparisons("deny", self.shape.deny) if self.shape.deny else ()
         return self._unique() if form == "unique" else self._fd()
 
     def _comparisons(self, field: str, text: str) -> tuple[Predicate, ...]:
@@ -189,8 +190,10 @@ class _RuleReader:
         return same(names)
 
     def _fd(self) -> tuple[Condition, ...]:
+        if not self.shape.fd:
+            return ()
         try:
-            parsed = parse_fd(self.shape.fd or "")
+            parsed = parse_fd(self.shape.fd)
         except RuleSyntaxError as error:
             self._report(f"rule {self.shape.id}: {error.message}", "fd", offset=error.offset)
             return ()

@@ -55,7 +55,7 @@ def entails(premises: Sequence[Condition], condition: Condition, columns: Column
 def core(conditions: Sequence[Condition], columns: Columns) -> tuple[Condition, ...]:
     """The part of an unsatisfiable conjunction that is enough to make it so; no part of it can go."""
     kept = list(conditions)
-    for condition in conditions:
+    for condition in reversed(conditions):
         rest = [other for other in kept if other is not condition]
         if not satisfiable(rest, columns):
             kept = rest
@@ -204,6 +204,8 @@ def _domain(type_: ColumnType | None) -> list[float]:
     if type_ is not None and type_.name in _BITS:
         limit = 1 << (_BITS[type_.name] - 1)
         return [-limit, limit - 1]
+    if type_ is not None and type_.family is Family.DATE:
+        return [date.min.toordinal(), date.max.toordinal()]
     return [-math.inf, math.inf]
 
 

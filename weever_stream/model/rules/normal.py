@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from weever_stream.model.rules.constraint import DenialConstraint, Dropped
 from weever_stream.model.rules.logic import Columns, core, entails, reasons, required, satisfiable
-from weever_stream.model.rules.predicate import Condition, Constant, Differ, Operator, Predicate, columns_of
+from weever_stream.model.rules.predicate import Condition, Constant, Differ, Operator, Predicate, Row, columns_of
 
 Conditions = tuple[Condition, ...]
 
@@ -23,6 +23,7 @@ def normal_form(
     kept = _without_repeats(conditions, dropped)
     _check_key(kept, columns, key)
     _check_meaning(kept, columns)
+    kept = _without_key(kept, key, dropped)
     kept = _merged(kept, dropped)
     kept = _shorter_differs(kept, columns, dropped)
     written = kept
@@ -89,6 +90,23 @@ def _check_key(conditions: Conditions, columns: Columns, key: Sequence[str]) -> 
         raise MeaninglessError(f"it can never be violated: no two rows have the same {name}, which is the key")
     if conditions == (apart,):
         raise MeaninglessError(f"every pair of rows violates it: any two differ in {name}, which is the key")
+
+
+def _without_key(conditions: Conditions, key: Sequence[str], dropped: list[Dropped]) -> Conditions:
+    """The conditions without those that hold because any two rows differ in their key.
+
+    They stay where nothing else says that the rule is over two rows.
+    """
+    implied = [c for c in conditions if key and c.is_cross and entails((Differ.of(tuple(key)),), c, {})]
+    rest = tuple(c for c in conditions if c not in implied)
+    if _rows(rest) != _rows(conditions):
+        return conditions
+    dropped.extend(Dropped(c, f"no two rows have the same {', '.join(key)}, which is the key") for c in implied)
+    return rest
+
+
+def _rows(conditions: Conditions) -> frozenset[Row]:
+    return frozenset[Row]().union(*(condition.rows for condition in conditions))
 
 
 def _check_meaning(conditions: Conditions, columns: Columns) -> None:

@@ -6,6 +6,7 @@ more can say where a mistake is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -21,7 +22,12 @@ from weever_stream.model.rules.predicate import Operator, Row
 
 Language = Literal["deny", "where", "fd", "holoclean", "paper"]
 
-ROW_PAIRS = (("t", "t'"), ("t", "u"), ("s", "t"), ("t1", "t2"), ("t0", "t1"), ("tα", "tβ"))
+_INDEXES = (("1", "2"), ("0", "1"), ("x", "y"), ("i", "j"), ("α", "β"))
+ROW_PAIRS = (
+    *(("t", "t'"), ("t", "u"), ("s", "t")),
+    *((f"t{first}", f"t{second}") for first, second in _INDEXES),
+    *((f"t_{first}", f"t_{second}") for first, second in _INDEXES),
+)
 """What the two rows may be called: (first, second)."""
 
 OPERATIONS = {
@@ -149,9 +155,8 @@ def _row_names(columns: list[ColumnText], declared: tuple[str, ...]) -> dict[str
     pairs = (declared,) if declared else ROW_PAIRS
     for count, column in enumerate(columns):
         if not any(column.row in pair for pair in pairs):
-            known = tuple(dict.fromkeys(name for pair in pairs for name in pair))
-            hint = did_you_mean(column.row, known) or f": the rows are called {' and '.join(pairs[0])}"
-            raise RuleSyntaxError(f'unknown row "{column.row}"{hint}', column.offset)
+            called = " and ".join(pairs[0])
+            raise RuleSyntaxError(f'unknown row "{column.row}": the rows are called {called}', column.offset)
         used = {earlier.row for earlier in columns[: count + 1]}
         if not any(used <= set(pair) for pair in pairs):
             raise RuleSyntaxError(_mixed(used), column.offset)
@@ -244,10 +249,10 @@ class _Values(Transformer[Token, Any]):
         return token.strip("-*•.:()").strip()
 
     def quantifier(self, children: list[Any]) -> list[str]:
-        return [child for child in children if not isinstance(child, Token)]
+        return [child for child in children if isinstance(child, str) and not isinstance(child, Token)]
 
     def paper(self, children: list[Any]) -> tuple[str, tuple[str, ...], tuple[Comparison, ...]]:
-        label = next((child for child in children if isinstance(child, str)), "")
+        label = next((child for child in reversed(children) if isinstance(child, str)), "")
         rows = next((tuple(child) for child in children if isinstance(child, list)), ())
         return label, rows, children[-1]
 
@@ -262,6 +267,8 @@ def _row_name(token: Token) -> str:
 
 def _unquoted(token: Token) -> str:
     quote = token[0]
+    if quote == "[":
+        return token[1:-1].strip()
     return token[1:-1].replace(quote * 2, quote) if quote in "\"`'" else token.strip()
 
 
@@ -286,6 +293,10 @@ def _number(token: Token) -> int | Decimal:
 
 _MOST_DIGITS = 400
 _NO_NULL = "a rule cannot ask for NULL: a comparison with it is never true, so such rows break no rule"
+_NO_NOT = '"not" stands only before a whole rule in parentheses: elsewhere write the opposite comparison'
+_TRAILING_NOT = re.compile(r"\bnot\s*$", re.IGNORECASE)
+_ODD_NAME = '; the name of a column that is no plain word goes in quotes, such as t."Zip Code"'
+_REST_OF_NAME = re.compile(r"[\w#$%/?-][\w #$%/?-]*[=!<>≠≤≥]")
 _OPERAND = "a column such as t.zip or a constant"
 _WORDS = {
     "ROW": _OPERAND,
@@ -303,6 +314,7 @@ _WORDS = {
     "_NOT": '"not("',
     "_ARROW": '"->"',
     "DOT": '"."',
+    "BRACKETED": "a column in [ ]",
     "COMMA": '","',
     "LPAR": '"("',
     "RPAR": '")"',
@@ -325,8 +337,17 @@ def _syntax_error(error: UnexpectedInput, text: str) -> RuleSyntaxError:
         closing = text.find(found[0], offset + 1)
         if closing < 0:
             return RuleSyntaxError(f"the quote {found[0]} is not closed", offset)
+        if _OPERAND in _expected(error):
+            name = text[offset : closing + 1]
+            return RuleSyntaxError(
+                f"{name} is the name of a column: write t.{name}, or '{name[1:-1]}' for a text", offset
+            )
+    if negated := _TRAILING_NOT.search(text[:offset]):
+        return RuleSyntaxError(_NO_NOT, negated.start())
     shown = f'"{found}"' if found else "the end of the text"
-    return RuleSyntaxError(f"expected {_expected(error)}, found {shown}", offset)
+    expected = _expected(error)
+    hint = _ODD_NAME if expected in (_WORDS["OPERATOR"], _WORDS["NAME"]) and _REST_OF_NAME.match(text, offset) else ""
+    return RuleSyntaxError(f"expected {expected}, found {shown}{hint}", offset)
 
 
 def _at_end(error: UnexpectedInput) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from weever_stream.model.rules.constraint import DenialConstraint
 from weever_stream.model.rules.nearest import did_you_mean
 from weever_stream.model.rules.parser import ColumnText, Comparison, TermText
-from weever_stream.model.rules.predicate import Column, Constant, Predicate, Row, Term, Value
+from weever_stream.model.rules.predicate import Column, Constant, Differ, Predicate, Row, Term, Value
+from weever_stream.model.rules.ruleset import Rules
 from weever_stream.model.types import ColumnType, Family, family_of
 
 Columns = Mapping[str, ColumnType]
@@ -59,6 +61,19 @@ class Resolver:
         return self.columns.get(term.name) if isinstance(term, ColumnText) else None
 
 
+def typed(rules: Rules, columns: Columns) -> Rules:
+    """The rules over a table that has these columns. Raises ValueError where a comparison does not fit them."""
+    return replace(rules, columns=columns, constraints=tuple(_retyped_rule(rule, columns) for rule in rules))
+
+
+def _retyped_rule(rule: DenialConstraint, columns: Columns) -> DenialConstraint:
+    try:
+        conditions = tuple(c if isinstance(c, Differ) else retyped(c, columns) for c in rule.conditions)
+        return replace(rule, conditions=conditions, where=tuple(retyped(p, columns) for p in rule.where))
+    except ValueError as error:
+        raise ValueError(f"rule {rule.id}: {error}") from None
+
+
 def retyped(predicate: Predicate, columns: Columns) -> Predicate:
     """The predicate with its constants in the types of these columns. Raises ValueError where they do not fit."""
     left = _retyped(predicate.left, predicate.right, columns)
@@ -78,15 +93,20 @@ def check_comparable(left: Term, right: Term, columns: Columns) -> None:
     """Raises ValueError, with both sides and their types, where two terms cannot be compared."""
     families = _family(left, columns), _family(right, columns)
     if None not in families and families[0] is not families[1]:
-        hint = _boolean_hint(left, right, families)
+        hint = _quotes_hint(left, right, families)
         raise ValueError(f"cannot compare {_described(left, columns)} with {_described(right, columns)}{hint}")
 
 
-def _boolean_hint(left: Term, right: Term, families: tuple[Family | None, Family | None]) -> str:
-    values = [str(term.value).lower() for term in (left, right) if isinstance(term, Constant)]
-    if Family.BOOL in families and values and values[0] in ("true", "false"):
-        return f": write {values[0]} without quotes" if Family.STRING in families else ""
-    return ""
+def _quotes_hint(left: Term, right: Term, families: tuple[Family | None, Family | None]) -> str:
+    """Where quotes too many or too few make the difference: zip = 90001, paid = 'true'."""
+    constants = [term for term in (left, right) if isinstance(term, Constant)]
+    if Family.STRING not in families or len(constants) != 1:
+        return ""
+    text = str(constants[0].value)
+    if not isinstance(constants[0].value, str):
+        return f": write '{constants[0]}' in quotes"
+    bare = text.lower() in ("true", "false") if Family.BOOL in families else text.lstrip("+-").isdecimal()
+    return f": write {text.lower()} without quotes" if bare and {Family.BOOL, Family.NUMBER} & {*families} else ""
 
 
 def _family(term: Term, columns: Columns) -> Family | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from weever_stream.model.rules.constraint import DenialConstraint, RuleClass
@@ -64,23 +64,25 @@ def sentence(constraint: DenialConstraint, redact: Collection[str] = ()) -> str:
 
 def denial(constraint: DenialConstraint, redact: Collection[str] = ()) -> str:
     """The rule as it is evaluated, without the constants that redacted columns are compared with."""
-    return "not(" + _and(str(_masked(condition, redact)) for condition in constraint.conditions) + ")"
+    return "not(" + _and(str(masked(condition, redact)) for condition in constraint.conditions) + ")"
 
 
 def not_evaluated(constraint: DenialConstraint, redact: Collection[str] = ()) -> list[str]:
     """The predicates that were written but are not evaluated, each with the reason; constants hidden likewise."""
+    return [f"{predicate} ({reason})" for predicate, reason in dropped_parts(constraint, redact)]
+
+
+def dropped_parts(constraint: DenialConstraint, redact: Collection[str] = ()) -> Iterator[tuple[str, str]]:
     known = (*constraint.conditions, *constraint.where, *(dropped.condition for dropped in constraint.dropped))
-    masks = {str(c): str(_masked(c, redact)) for c in (*known, *(c.swapped for c in known))}
-    texts = []
+    masks = {str(c): str(masked(c, redact)) for c in (*known, *(c.swapped for c in known))}
     for dropped in constraint.dropped:
-        text = f"{dropped.condition} ({dropped.reason})"
+        reason = dropped.reason
         for clear in sorted(masks, key=len, reverse=True):
-            text = text.replace(clear, masks[clear])
-        texts.append(text)
-    return texts
+            reason = reason.replace(clear, masks[clear])
+        yield masks[str(dropped.condition)], reason
 
 
-def _masked(condition: Condition, redact: Collection[str]) -> Condition:
+def masked(condition: Condition, redact: Collection[str]) -> Condition:
     if isinstance(condition, Differ) or not isinstance(condition.right, Constant):
         return condition
     hidden = any(column.name in redact for column in condition.columns)
@@ -88,8 +90,8 @@ def _masked(condition: Condition, redact: Collection[str]) -> Condition:
 
 
 def _filtered(filters: Iterable[Predicate], redact: Collection[str]) -> str:
-    masked = (_masked(predicate, redact) for predicate in filters)
-    return _and(_filter(predicate) for predicate in masked if isinstance(predicate, Predicate))
+    shown = (masked(predicate, redact) for predicate in filters)
+    return _and(_filter(predicate) for predicate in shown if isinstance(predicate, Predicate))
 
 
 def _dependency(constraint: DenialConstraint, cross: Sequence[Condition]) -> str:

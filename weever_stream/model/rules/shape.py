@@ -35,10 +35,22 @@ def _tolerance(raw: object) -> Tolerance:
 
 def _column_type(raw: object) -> ColumnType:
     try:
-        return ColumnType.parse(str(raw))
+        return ColumnType.parse(_text(raw))
     except ValueError as error:
-        hint = did_you_mean(str(raw), TYPE_NAMES) or ": the types are " + ", ".join(TYPE_NAMES)
-        raise PydanticCustomError("whole sentence", "{text}", {"text": f"{error}{hint}"}) from None
+        raise PydanticCustomError("whole sentence", "{text}", {"text": f"{error}{_type_hint(raw)}"}) from None
+
+
+def _text(raw: object) -> str:
+    if isinstance(raw, str):
+        return raw
+    raise ValueError("a column needs a type")
+
+
+def _type_hint(raw: object) -> str:
+    text = str(raw)
+    if text.lower().startswith("decimal(") and not text.endswith(")"):
+        return ": a comma ends it within { }, so write it in quotes, such as 'decimal(10,2)'"
+    return did_you_mean(text, TYPE_NAMES) or ": the types are " + ", ".join(TYPE_NAMES)
 
 
 Name = Annotated[str, Field(min_length=1)]
@@ -98,7 +110,13 @@ def text_of(data: object) -> RuleShape:
     deny, fd, where = (value if isinstance(value := given.get(name), str) else None for name in ("deny", "fd", "where"))
     unique = given.get("unique")
     names = unique if isinstance(unique, list) and all(isinstance(name, str) for name in unique) else None
-    return RuleShape.model_construct(id=str(given.get("id")), deny=deny, unique=names, fd=fd, where=where)
+    return RuleShape.model_construct(id=name_of(given), deny=deny, unique=names, fd=fd, where=where)
+
+
+def name_of(rule: dict[str, Any]) -> str:
+    """What a rule is called in messages, whatever stands under its id."""
+    name = rule.get("id")
+    return name if isinstance(name, str) else "without id"
 
 
 def read_columns(data: object) -> tuple[dict[str, ColumnType], tuple[str, ...]]:
@@ -111,7 +129,7 @@ def read_columns(data: object) -> tuple[dict[str, ColumnType], tuple[str, ...]]:
 
 def _type_or_none(raw: object) -> ColumnType | None:
     try:
-        return ColumnType.parse(str(raw))
+        return ColumnType.parse(_text(raw))
     except ValueError:
         return None
 
@@ -137,7 +155,8 @@ def _sentence(detail: ErrorDetails, shape: type[BaseModel]) -> str:
         return f'"{name}" is missing' + _MISSING.get(name, "")
     if kind == "enum":
         right = [member.value for member in (Severity if name == "severity" else Emit)]
-        return f'{name} is {", ".join(right[:-1])} or {right[-1]}, not "{given}"' + did_you_mean(str(given), right)
+        hint = f', not "{given}"' + did_you_mean(given, right) if isinstance(given, str) else ""
+        return f"{name} is {', '.join(right[:-1])} or {right[-1]}{hint}"
     if kind == "whole sentence":
         return detail["msg"]
     shown = f', not "{given}"' if isinstance(given, str) else ""

@@ -15,6 +15,7 @@ from weever_stream.model.errors import Problem, RuleError
 
 Path = tuple[str | int, ...]
 _NULL = "tag:yaml.org,2002:null"
+_TOO_DEEP = "lists and mappings within each other, too deep to be read"
 _QUOTE_HINT = "; a rule that holds ': ', ' #' or starts with '!' goes on its own line after `deny: |`"
 
 
@@ -27,8 +28,11 @@ class Document:
         self.problems: list[Problem] = []
         self._values: dict[Path, yaml.Node] = {}
         self._keys: dict[Path, yaml.Node] = {}
-        root = self._compose()
-        self.data = None if root is None else self._convert(root, (), ())
+        try:
+            root = self._compose()
+            self.data = None if root is None else self._convert(root, (), ())
+        except RecursionError:
+            raise RuleError((Problem(1, 1, _TOO_DEEP, file),)) from None
 
     def problem(self, message: str, path: Path, *, key: bool = False, offset: int | None = None) -> Problem:
         """A mistake at a value, at its key, or at a character of its text."""
