@@ -45,7 +45,7 @@ class Monitor:
         self.shard = Shard(rules.constraints, rules.used_columns)
         self._announcer = Announcer(rules, self.shard.table, Redaction(rules.redact))
         self._causes: dict[str, Cause] = {}
-        self._reader = ChangeReader(rules.key, rules.used_columns, rules.columns)
+        self._reader = ChangeReader(rules)
 
     @property
     def rows(self) -> int:
@@ -135,6 +135,7 @@ class Monitor:
         width = len(rules.key)
         keys = [row[0] if width == 1 else row[:width] for row in rows]
         cells = {name: [row[width + at] for row in rows] for at, name in enumerate(rules.used_columns)}
+        monitor._reader.learn(cells)
         monitor.shard.settle(monitor.shard.apply(Delta([], keys, cells)))
         monitor.batch = header["batch"]
         for id_, *cause in header["causes"]:

@@ -124,6 +124,29 @@ def test_a_bad_change_is_named_and_nothing_of_its_batch_is_taken(monitor: Monito
     assert monitor.save() == before
 
 
+@pytest.mark.parametrize(
+    ("deny", "row"),
+    [
+        ("t.d < '2020-06-01'", {"d": date(2020, 1, 1)}),
+        ("t.d = 5", {"d": "5"}),
+        ("t.a = t'.b", {"a": "5", "b": 5}),
+        ("t.a = t'.b", {"a": True, "b": 1}),
+        ("t.a < t'.b", {"a": date(2020, 1, 1), "b": datetime(2020, 1, 1)}),
+    ],
+)
+def test_values_that_a_rule_cannot_compare_are_refused_where_no_type_is_declared(deny: str, row: Any) -> None:
+    monitor = Monitor(Rules.loads(f'version: 1\ndataset: d\nkey: [id]\nrules: [{{id: r, deny: "{deny}"}}]'))
+    with pytest.raises(ChangeError, match=r"cannot compare .* declared under `columns`") as caught:
+        monitor.apply([{"op": "delete", "key": {"id": 2}}, {"op": "insert", "after": {"id": 1} | row}])
+    assert caught.value.index == 1
+    assert monitor.rows == 0
+
+
+def test_a_signalling_nan_is_null_in_a_column_of_any_type() -> None:
+    monitor = Monitor(Rules.loads("version: 1\ndataset: d\nkey: [id]\nrules: [{id: r, unique: [a]}]"))
+    assert monitor.apply(inserts([{"id": n, "a": Decimal("sNaN")} for n in range(2)])) == []
+
+
 def test_max_pairs_caps_pairs_and_says_so_but_never_rows() -> None:
     rows = [{"id": n, "zip": "90001", "city": f"City {n}"} for n in range(4)]
     pairs = Monitor(Rules.loads(RULES.replace("fd: zip -> city", "fd: zip -> city, max_pairs: 1")))

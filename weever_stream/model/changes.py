@@ -9,7 +9,9 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from weever_stream.model.errors import ChangeError
-from weever_stream.model.rules.predicate import Value
+from weever_stream.model.rules.predicate import Differ, Value
+from weever_stream.model.rules.resolve import check_comparable
+from weever_stream.model.rules.ruleset import Rules
 from weever_stream.model.types import UNCHANGED, ColumnType, Family, family_of
 
 Key = Hashable  # the value of a single key column, or the tuple of several
@@ -84,11 +86,21 @@ class ChangeBatch:
 class ChangeReader:
     """Reads plain changes of one dataset. Columns without a declared type take the family of their first value."""
 
-    def __init__(self, key: tuple[str, ...], names: Iterable[str], types: Mapping[str, ColumnType]) -> None:
-        self._key = key
-        self._names = tuple(names)
-        self._types = types
+    def __init__(self, rules: Rules) -> None:
+        self._key, self._names, self._types = rules.key, rules.used_columns, rules.columns
+        self._predicates = [
+            predicate
+            for constraint in rules
+            for condition in constraint.conditions
+            for predicate in (condition.parts if isinstance(condition, Differ) else (condition,))
+        ]
         self._families: dict[str, Family] = {}
+
+    def learn(self, cells: Mapping[str, list[Value]]) -> None:
+        """Takes the families of values that were read before."""
+        for name, values in cells.items():
+            if name not in self._types:
+                _read_undeclared(name, values, self._families)
 
     def read(self, changes: Sequence[Change]) -> ChangeBatch:
         """The whole batch at once. Raises ChangeError with the first change that cannot be used, and the reason."""
@@ -125,7 +137,18 @@ class ChangeReader:
         cells = {name: _fetched(name, images) for name in self._names}
         has_unchanged = any(type(UNCHANGED) in set(map(type, raw)) for raw in cells.values())
         read = {name: self._column(name, raw, families) for name, raw in cells.items()}
+        if families != self._families:
+            self._check_comparable(families)
         return ChangeBatch(changes, ops, keys, moved, read, has_unchanged)
+
+    def _check_comparable(self, families: Mapping[str, Family]) -> None:
+        """Raises ValueError where a rule compares a column with what its values cannot be compared with."""
+        columns = {name: ColumnType.of(family) for name, family in families.items()} | dict(self._types)
+        for predicate in self._predicates:
+            try:
+                check_comparable(predicate.left, predicate.right, columns)
+            except ValueError as error:
+                raise ValueError(f"{error}; types that are declared under `columns` make this clear") from None
 
     def _keys(
         self, changes: Sequence[Change], ops: Sequence[str], images: Sequence[Row], families: dict[str, Family]
@@ -209,4 +232,11 @@ def _read_undeclared(name: str, raw: list[Any], families: dict[str, Family]) -> 
         known = families.setdefault(name, family)
         if family is not known:
             raise ValueError(f"{value!r} is a {family.value}, but the column holds {known.value}s")
-    return [None if value != value else value for value in raw] if kinds.keys() & {float, Decimal} else raw
+    if not kinds.keys() & {float, Decimal}:
+        return raw
+    return [None if _is_nan(value) else value for value in raw]
+
+
+def _is_nan(value: Value) -> bool:
+    """A signalling NaN does not even let itself be compared."""
+    return value.is_nan() if isinstance(value, Decimal) else bool(value != value)

@@ -74,6 +74,11 @@ class ColumnType:
             return ColumnType(name)
         raise ValueError(f'unknown type "{text}"')
 
+    @staticmethod
+    def of(family: Family) -> ColumnType:
+        """The widest type of a family."""
+        return ColumnType("decimal" if family is Family.NUMBER else family.value)
+
     @property
     def family(self) -> Family:
         if self.name in _INTEGER_BITS or self.name in ("float", "double") or self.name.startswith("decimal"):
