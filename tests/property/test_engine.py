@@ -374,15 +374,15 @@ def test_final_state_equals_the_oracle(feed: tuple[Rules, list[dict[str, Any]], 
 class RefiningMachine(EngineMachine):
     """No partition is small enough to be compared row by row: every search goes through the indexes."""
 
-    usual = route.SCAN_LIMIT
+    usual = route.SCAN_LIMIT, route.BUSY
     limit = 0
 
     def __init__(self) -> None:
-        route.SCAN_LIMIT = dict.fromkeys(self.usual, self.limit)
+        route.SCAN_LIMIT, route.BUSY = dict.fromkeys(self.usual[0], self.limit), 0
         super().__init__()
 
     def teardown(self) -> None:
-        route.SCAN_LIMIT = self.usual
+        route.SCAN_LIMIT, route.BUSY = self.usual
 
 
 class MixedMachine(RefiningMachine):

@@ -13,6 +13,8 @@ from weever_stream.engine.probe import Probe
 from weever_stream.engine.slots import Slots
 from weever_stream.engine.table import Table
 
+FEW = 10  # one pair in so many is worth picking out; else comparing all of them is faster
+
 
 class Pairs:
     """Each of some rows with every row of its partition. A column is fetched once, whoever asks for it."""
@@ -22,22 +24,22 @@ class Pairs:
         self._at, self._other = slots.members(pids)
         self._cells: dict[tuple[str, bool, bool], NDArray[Any]] = {}
 
-    def of(self, rows: Mask) -> Ids | None:
-        """The pairs of the marked rows; None for all."""
-        return None if rows.all() else np.flatnonzero(rows[self._at])
-
     def rows(self, chosen: Ids) -> tuple[Ids, Ids]:
         """The asking row and the other one of each chosen pair."""
         return self._rids[self._at[chosen]], self._slots.rows(self._other[chosen])
 
-    def holding(self, probes: Sequence[Probe], chosen: Ids | None) -> Ids:
-        """Those of the chosen pairs (None: of all) for which every probe holds."""
+    def holding(self, probes: Sequence[Probe], asking: Mask) -> Ids:
+        """The pairs of the marked rows for which every probe holds."""
+        mask = np.ones(len(self._at), dtype=bool) if asking.all() else asking[self._at]
+        chosen: Ids | None = None
         for probe in probes:
-            mask = self._holds(probe, chosen)
-            chosen = np.flatnonzero(mask) if chosen is None else chosen[mask]
-            if not len(chosen):
-                break
-        return np.arange(len(self._at)) if chosen is None else chosen
+            if chosen is not None:
+                chosen = chosen[self._holds(probe, chosen)]
+                continue
+            mask &= self._holds(probe, None)
+            if FEW * np.count_nonzero(mask) < len(mask):
+                chosen = np.flatnonzero(mask)
+        return np.flatnonzero(mask) if chosen is None else chosen
 
     def _holds(self, probe: Probe, chosen: Ids | None) -> Mask:
         masks = [self._part_holds(part, chosen) for part in probe.parts]

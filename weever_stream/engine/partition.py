@@ -33,9 +33,10 @@ class LocalIds:
 
 
 class Partition:
-    """Indexes over dense local ids; built when first needed, then kept up with every batch.
+    """What is kept of a partition that is asked often: frontiers, and once it is searched through them, indexes over
+    dense local ids. All are kept up with every batch.
 
-    `vain` counts searches that found nothing, `left` the rows that have left: see `Side.narrow`.
+    `asked` counts the rows that its bounds did not turn away, `left` the rows that have left: see `Side.partition`.
     """
 
     def __init__(
@@ -48,17 +49,28 @@ class Partition:
         rids: Ids,
     ) -> None:
         self._table, self._local_ids = table, local_ids
-        self.hashes = {name: HashIndex() for name in hashed}
-        self.trees = {name: LTTree() for name in ordered}
+        self._hashed, self._ordered = tuple(hashed), tuple(ordered)
         self.frontiers = {probes: Frontier(table, *probes) for probes in frontiers}
+        self.hashes: dict[str, HashIndex] = {}
+        self.trees: dict[str, LTTree] = {}
         self.ids = BitMap()
+        self._is_indexed = False
         self._rids: Ids = np.full(16, NOWHERE, dtype=np.int64)
         self._free: list[int] = []
-        self.vain = self.left = 0
+        self.size = self.asked = self.left = 0
         self.add(rids)
 
-    def __len__(self) -> int:
-        return len(self.ids)
+    def index(self, rids: Ids) -> None:
+        """Builds the indexes over all rows, unless they are there."""
+        if not self._is_indexed:
+            self._is_indexed = True
+            self.hashes = {name: HashIndex() for name in self._hashed}
+            self.trees = {name: LTTree() for name in self._ordered}
+            self._add_to_indexes(rids)
+
+    def narrow(self, rids: Ids) -> None:
+        self.frontiers = {probes: Frontier(self._table, *probes, rids) for probes in self.frontiers}
+        self.asked = self.left = 0
 
     def rows(self, ids: BitMap) -> Ids:
         """Row ids of a set of local ids."""
@@ -73,7 +85,14 @@ class Partition:
         return int(self._local_ids.of[rid]) in ids
 
     def add(self, rids: Ids) -> None:
-        """Indexes rows whose cells stand in the table."""
+        """Rows join, whose cells stand in the table."""
+        self.size += len(rids)
+        for frontier in self.frontiers.values():
+            frontier.add(rids)
+        if self._is_indexed:
+            self._add_to_indexes(rids)
+
+    def _add_to_indexes(self, rids: Ids) -> None:
         local = self._take(len(rids))
         self._local_ids.of[rids] = local
         self._rids = grown(self._rids, int(local.max(initial=0)) + 1, NOWHERE)
@@ -83,15 +102,16 @@ class Partition:
             index.insert(local, self._table.columns[name].codes[rids])
         for name, tree in self.trees.items():
             tree.insert_many(local.tolist(), self._values(name, rids))
-        for frontier in self.frontiers.values():
-            frontier.add(rids)
 
     def remove(self, rids: Ids) -> None:
-        """Takes rows out; their cells must still stand in the table. Frontiers keep their bounds."""
+        """Rows leave, while their cells still stand in the table. Frontiers keep their bounds."""
+        self.size -= len(rids)
+        self.left += len(rids)
+        if not self._is_indexed:
+            return
         local = self._local_ids.of[rids]
         self._free.extend(local.tolist())
         self._rids[local] = NOWHERE
-        self.left += len(rids)
         self.ids -= bitmap_of(local)
         for name, index in self.hashes.items():
             index.delete(local, self._table.columns[name].codes[rids])
@@ -164,6 +184,10 @@ class Partition:
 
     def check(self, rids: Ids) -> None:
         """Holds exactly these rows, and every index agrees with the table."""
+        if self.size != len(rids):
+            raise InvariantError(f"partition: counts {self.size} rows instead of {len(rids)}")
+        if not self._is_indexed:
+            return
         if not np.array_equal(np.sort(self.rows(self.ids)), np.sort(rids)) or len(self.ids) != len(rids):
             raise InvariantError(f"partition: holds {self.rows(self.ids).tolist()} instead of {rids.tolist()}")
         indexes: list[HashIndex | LTTree] = [*self.hashes.values(), *self.trees.values()]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 
 import numpy as np
 from pyroaring import BitMap
 
 from weever_stream.engine.domain import Ids, Mask
 from weever_stream.engine.findings import Collector
+from weever_stream.engine.grouping import by_label, cut
 from weever_stream.engine.partition import Operands, Partition
 from weever_stream.engine.probe import Probe
 from weever_stream.engine.question import Question
@@ -50,36 +50,25 @@ class Refinement:
         """Answers for the rows marked as large."""
         question = self._question
         asked = np.flatnonzero(question.anybody(large))
-        asked = asked[np.argsort(question.pids[asked])]
-        for share in _runs(asked, question.pids[asked]):
-            self._answer(int(question.pids[share[0]]), share)
+        places, pids, starts, _ = by_label(asked, question.pids[asked])
+        for pid, share in zip(pids.tolist(), cut(places, starts), strict=True):
+            self._answer(pid, share)
 
     def _answer(self, pid: int, share: Ids) -> None:
         """The rows at these places of the question all ask one partition."""
         partition = self._side.partition(pid)
-        hopeful = self._hopeful(partition, share)
-        alive = np.logical_or.reduce(list(hopeful.values()))
-        if not alive.any():
-            return
-        rids = self._question.rids[share[alive]]
-        hopeful = {rule: mask[alive] for rule, mask in hopeful.items()}
+        partition.index(self._side.slots.of(pid))
+        partition.asked += len(share)
+        rids = self._question.rids[share]
+        hopeful = {rule: mask[share] for rule, mask in self._question.hopeful.items()}
         groups = {int(rids[group[0]]): group for group in self._alike(rids)}
         for rid, operands in self._ordered(partition, np.array(list(groups))):
             group = groups[rid]
             rules = [rule for rule in self._rules if hopeful[rule][group[0]]]
             for rule, found in self._found(partition, rid, rules, operands):
-                self._report(partition, pid, rule, rids[group], found)
+                if found:
+                    self._report(partition, pid, rule, rids[group], found)
         self._tell_counts()
-        self._side.narrow(pid)
-
-    def _hopeful(self, partition: Partition, share: Ids) -> dict[str, Mask]:
-        result = {}
-        for rule, hopeful in self._question.hopeful.items():
-            result[rule] = hopeful[share]
-            probes = self._side.frontiers.get((rule, self._role))
-            if probes is not None and result[rule].any():
-                result[rule] &= partition.frontiers[probes].may_match(self._question.rids[share])
-        return result
 
     def _alike(self, rids: Ids) -> list[Ids]:
         """Places of rows that hold the same values in every column that is asked."""
@@ -87,8 +76,8 @@ class Refinement:
         for name in self._own_columns:
             codes = self._table.columns[name].codes[rids].astype(np.int64)
             _, labels = np.unique(labels * (int(codes.max()) + 2) + codes + 1, return_inverse=True)
-        order = labels.argsort()
-        return _runs(order, labels[order])
+        places, _, starts, _ = by_label(np.arange(len(rids)), labels)
+        return cut(places, starts)
 
     def _ordered(self, partition: Partition, rids: Ids) -> Iterator[tuple[int, Operands]]:
         if self._first_inequality is None:
@@ -128,9 +117,7 @@ class Refinement:
 
     def _report(self, partition: Partition, pid: int, rule: str, rids: Ids, found: BitMap) -> None:
         """`found` are the partners of each of these rows."""
-        if not found:
-            partition.vain += 1
-        elif self._collector.wants_rows(rule):
+        if self._collector.wants_rows(rule):
             self._tell_pairs(rule, rids, partition.rows(found))
         else:
             self._count(partition, pid, rule, rids, found)
@@ -167,9 +154,3 @@ class Refinement:
             rids = self._side.slots.of(pid)
             self._asking_in[pid] = partition.local(rids[self._asking[rids]])
         return self._asking_in[pid]
-
-
-def _runs(items: Ids, labels: Ids) -> list[Ids]:
-    """Cuts items where their labels change."""
-    bounds = np.flatnonzero(labels[1:] != labels[:-1]) + 1
-    return [items[start:stop] for start, stop in pairwise([0, *bounds.tolist(), len(items)])]

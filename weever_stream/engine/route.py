@@ -9,6 +9,7 @@ import numpy as np
 
 from weever_stream.engine.domain import NULL, Codes, Ids, Mask, grown
 from weever_stream.engine.findings import Collector
+from weever_stream.engine.grouping import by_label, cut
 from weever_stream.engine.numbering import Numbering
 from weever_stream.engine.pairs import Pairs
 from weever_stream.engine.probe import Probe, Role, passes
@@ -21,10 +22,12 @@ from weever_stream.engine.table import Table
 from weever_stream.model.rules.constraint import DenialConstraint
 from weever_stream.model.rules.predicate import Condition, Predicate
 
-SCAN_LIMIT = {"=": 512, "<": 2048}
+SCAN_LIMIT = {"=": 512, "<": 4096}
 """A partition up to this size is searched by comparing its rows directly, a larger one through its indexes. Where an
 inequality is asked, a search through indexes costs more, and comparing pays for longer."""
-PAIRS_AT_ONCE = 1 << 20
+PAIRS_AT_ONCE = 1 << 18
+BUSY = 4096
+"""Where so many pairs would be compared in one partition, its frontiers are asked first."""
 
 
 @dataclass(frozen=True)
@@ -192,6 +195,8 @@ class Route:
 
     def _answer(self, questions: Sequence[Question], collector: Collector, asking: Mask) -> None:
         """Rows marked as asking ask themselves: a pair of two of them is told once."""
+        for question in questions:
+            self._ask_frontiers(question)
         hopeful = [question for question in questions if any(mask.any() for mask in question.hopeful.values())]
         if self.spec.is_uniform and hopeful:
             self._compare(hopeful, collector, asking)
@@ -202,6 +207,23 @@ class Route:
             large = question.view.other.slots.count[question.pids] > self.scan_limit
             if large.any() and question.anybody(large).any():
                 Refinement(self._table, self.schedule, question, self._symmetric, asking, collector).run(large)
+
+    def _ask_frontiers(self, question: Question) -> None:
+        """Takes hope from rows whose two inequalities no row of their partition satisfies together."""
+        side = question.view.other
+        rules = [rule for rule in question.hopeful if (rule, question.view.role) in side.frontiers]
+        if not rules:
+            return
+        asked = np.flatnonzero(np.logical_or.reduce([question.hopeful[rule] for rule in rules]))
+        places, pids, starts, sizes = by_label(asked, question.pids[asked])
+        busy = sizes * side.slots.count[pids] >= BUSY
+        shares = cut(places, starts)
+        for at in np.flatnonzero(busy).tolist():
+            partition, share = side.partition(int(pids[at])), shares[at]
+            for rule in rules:
+                frontier = partition.frontiers[side.frontiers[rule, question.view.role]]
+                question.hopeful[rule][share] &= frontier.may_match(question.rids[share])
+                partition.asked += int(np.count_nonzero(question.hopeful[rule][share]))
 
     def _compare(self, questions: Sequence[Question], collector: Collector, asking: Mask) -> None:
         """Small partitions: every row with every member. The questions are those of the same rows in one place."""
@@ -216,13 +238,11 @@ class Route:
                 for rule, hopeful in question.hopeful.items():
                     self._tell(question.view.role, rule, hopeful[share], pairs, collector, asking)
 
-    def _tell(
-        self, role: Role, rule: str, hopeful: Mask, pairs: Pairs, collector: Collector, asking: Mask
-    ) -> None:
+    def _tell(self, role: Role, rule: str, hopeful: Mask, pairs: Pairs, collector: Collector, asking: Mask) -> None:
         if not hopeful.any():
             return
         probes = [Probe.of(condition, role) for condition in self.schedule.steps[rule]]
-        own, other = pairs.rows(pairs.holding(probes, pairs.of(hopeful)))
+        own, other = pairs.rows(pairs.holding(probes, hopeful))
         kept = own != other
         if self._symmetric[rule]:
             kept &= ~asking[other] | (own < other)
@@ -239,5 +259,4 @@ class Route:
 def _shares(chosen: Ids, sizes: Ids) -> Iterator[Ids]:
     """The chosen rows in shares of about PAIRS_AT_ONCE pairs."""
     if len(chosen):
-        cuts = np.flatnonzero(np.diff(sizes.cumsum() // PAIRS_AT_ONCE)) + 1
-        yield from np.split(chosen, cuts) if len(cuts) else (chosen,)
+        yield from cut(chosen, np.flatnonzero(np.diff(sizes.cumsum() // PAIRS_AT_ONCE, prepend=-1)))

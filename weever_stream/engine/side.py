@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from weever_stream.engine.domain import Ids, Mask
-from weever_stream.engine.frontier import Frontier
+from weever_stream.engine.grouping import by_label, cut
 from weever_stream.engine.partition import LocalIds, Partition
 from weever_stream.engine.probe import Probe, Role
 from weever_stream.engine.slots import Slots
@@ -17,8 +17,8 @@ from weever_stream.model.errors import InvariantError
 from weever_stream.model.rules.predicate import Predicate
 
 WORTH = 100
-"""Searching in vain costs as much as looking at this many rows (about): so often may a large partition's bounds fail
-before they are made anew."""
+"""A search costs as much as looking at this many rows (about). So a partition of n rows has its bounds made anew when
+n / WORTH searches were not turned away."""
 
 
 class Side:
@@ -62,7 +62,7 @@ class Side:
         """Rows whose cells stand in the table join their partitions."""
         if not len(rids):
             return
-        rids, heads, starts, sizes = _by_partition(rids, pids)
+        rids, heads, starts, sizes = by_label(rids, pids)
         self.slots.add(rids, heads, sizes)
         for zone in self._zones():
             zone.widen(heads, starts, rids)
@@ -72,7 +72,7 @@ class Side:
         """Rows leave their partitions, while their cells still stand in the table; answers partitions now empty."""
         if not len(rids):
             return rids
-        rids, heads, starts, sizes = _by_partition(rids, self.slots.pid_of[rids])
+        rids, heads, starts, sizes = by_label(rids, self.slots.pid_of[rids])
         self._tell_partitions(rids, heads, starts, Partition.remove)
         self.slots.remove(rids, heads, sizes)
         empty: Ids = heads[self.slots.count[heads] == 0]
@@ -85,30 +85,28 @@ class Side:
     def _tell_partitions(self, rids: Ids, heads: Ids, starts: Ids, change: Callable[[Partition, Ids], None]) -> None:
         if not self.partitions:
             return
-        for pid, share in zip(heads.tolist(), np.split(rids, starts[1:]), strict=True):
+        for pid, share in zip(heads.tolist(), cut(rids, starts), strict=True):
             if pid in self.partitions:
                 change(self.partitions[pid], share)
 
     def partition(self, pid: int) -> Partition:
-        """The indexes of a partition, built now if nobody asked before."""
+        """What is known of a partition beyond its zones, made now if nobody asked before."""
         found = self.partitions.get(pid)
         if found is None:
             rids = self.slots.of(pid)
             found = Partition(self._table, self._local_ids, self.hashed, self.ordered, self.frontiers.values(), rids)
             self.partitions[pid] = found
+        elif found.left and found.asked * WORTH >= found.size:
+            self._narrow(pid, found)
         return found
 
-    def narrow(self, pid: int) -> None:
-        """Makes the bounds of a partition anew, if rows have left it and it was searched in vain often enough."""
-        partition = self.partitions[pid]
-        if not partition.left or partition.vain * WORTH < len(partition):
-            return
-        partition.left = partition.vain = 0
-        rids = self.slots.of(pid)
+    def _narrow(self, pid: int, partition: Partition) -> None:
+        """Makes the bounds of a partition anew: rows have left it, and rows that it could not turn away are many."""
+        rids, at = self.slots.of(pid), np.array([pid])
         for zone in self._zones():
-            zone.clear(np.array([pid]))
-            zone.widen(np.array([pid]), np.array([0]), rids)
-        partition.frontiers = {probes: Frontier(self._table, *probes, rids) for probes in self.frontiers.values()}
+            zone.clear(at)
+            zone.widen(at, np.array([0]), rids)
+        partition.narrow(rids)
 
     def may_match(self, probe: Probe, rids: Ids, pids: Ids) -> Mask:
         """False where the zone of the partition proves that no row of it can satisfy the probe. O(1) a row."""
@@ -136,15 +134,3 @@ class Side:
             if len(held) and not (zone.low[pid] <= held.min() and held.max() <= zone.high[pid]):
                 raise InvariantError(f"side {self.columns}: a value of {name} lies outside the zone of partition {pid}")
 
-
-def _by_partition(rids: Ids, pids: Ids) -> tuple[Ids, Ids, Ids, Ids]:
-    """Rows sorted by partition; the partitions; where each one's rows start, and how many they are."""
-    if len(rids) == 1:
-        return rids, pids, _ZERO, _ONE
-    order = pids.argsort()
-    rids, pids = rids[order], pids[order]
-    bounds = np.flatnonzero(np.concatenate([_BOUND, pids[1:] != pids[:-1], _BOUND]))
-    return rids, pids[bounds[:-1]], bounds[:-1], bounds[1:] - bounds[:-1]
-
-
-_BOUND, _ZERO, _ONE = np.array([True]), np.array([0]), np.array([1])
