@@ -5,8 +5,10 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import Any
 
+import numpy as np
 from pyroaring import BitMap
 
 _NONE = BitMap()  # handed out for values that nobody has; never changed
@@ -61,6 +63,21 @@ class Run:
         del self.values[place], self.ids[place]
         return True
 
+    def take_all(self, ids: Sequence[int], values: Sequence[Any]) -> bool:
+        """Remove ids, given by ascending value; were all held with their values? If not nothing is changed. O(length).
+
+        >>> run = Run([1, 2, 2], array("I", [7, 8, 9]))
+        >>> run.take_all([9], [1]), run.take_all([7, 9], [1, 2]), run.flat()
+        (False, True, ([2], array('I', [8])))
+        """
+        held = np.frombuffer(self.ids, dtype=np.uint32)
+        gone = np.isin(held, np.array(ids, dtype=np.uint32))
+        if list(compress(self.values, gone.tolist())) != list(values):
+            return False
+        self.ids = array("I", held[~gone].tobytes())
+        self.values = list(compress(self.values, (~gone).tolist()))
+        return True
+
     def flat(self) -> tuple[list[Any], array[int]]:
         """Value and id of each id held, by ascending value. O(1)."""
         return self.values, self.ids
@@ -103,6 +120,14 @@ class Crowd:
         if held:
             self.members.remove(id_)
         return held
+
+    def take_all(self, ids: Sequence[int], values: Sequence[Any]) -> bool:
+        """Remove ids; were all held with their values? If not nothing is changed. O(ids)."""
+        gone = BitMap(ids)
+        held = gone <= self.members and values[0] == self.top == values[-1]
+        if held:
+            self.members -= gone
+        return bool(held)
 
     def flat(self) -> tuple[list[Any], array[int]]:
         """Value and id of each id held. O(length)."""

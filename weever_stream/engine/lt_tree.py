@@ -214,16 +214,21 @@ class LTTree:
             self._review()
 
     def _delete_sorted(self, ids: list[int], values: list[Any]) -> None:
-        """The same for a delete. Blocks are tidied up from the back, so that places stay true."""
-        changed: dict[int, list[int]] = {}
+        """The same for a delete, block by block. They are tidied up from the back, so that places stay true."""
+        changed: dict[int, tuple[list[int], list[Any]]] = {}
         b = 0
         for id_, value in zip(ids, values, strict=True):
-            b = self._take(id_, value, b)
-            changed.setdefault(b, []).append(id_)
+            b = bisect_left(self._tops, value, b)
+            gone, theirs = changed.setdefault(b, ([], []))
+            gone.append(id_)
+            theirs.append(value)
+        for b, (gone, theirs) in changed.items():
+            if b == len(self._blocks) or not self._blocks[b].take_all(gone, theirs):
+                self._broken(f"one of the ids {gone[:20]} is not held with its value")
         seen = BitMap()
         for b in range(min(changed), len(self._blocks)):
             if b in changed:
-                seen.update(changed[b])
+                seen.update(changed[b][0])
             self._below[b + 1] -= seen
         for b in sorted(changed, reverse=True):
             self._tidy(b)
@@ -242,9 +247,9 @@ class LTTree:
         self._below.insert(b, self._below[b] | _EMPTY)
         return b
 
-    def _take(self, id_: int, value: Any, start: int = 0) -> int:
+    def _take(self, id_: int, value: Any) -> int:
         """Remove an id from its block; the number of the block."""
-        b = bisect_left(self._tops, value, start)
+        b = bisect_left(self._tops, value)
         if b == len(self._blocks) or not self._blocks[b].take(id_, value):
             self._broken(f"id {id_} is not held with value {value!r}")
         return b
