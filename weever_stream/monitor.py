@@ -162,7 +162,7 @@ class Monitor:
         last = read.last()
         if read.is_plain and len(last) == len(read.keys):
             return last, Delta([], read.keys, read.cells)
-        removed = [key for key, at in last.items() if at < 0 and key in self.shard.table]
+        removed = [key for key, at in last.items() if at < 0]
         written = {key: at for key, at in last.items() if at >= 0}
         order = list(written.values())
         return last, Delta(removed, list(written), {n: [cells[at] for at in order] for n, cells in read.cells.items()})

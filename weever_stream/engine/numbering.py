@@ -30,9 +30,6 @@ class Numbering:
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def __contains__(self, thing: Hashable) -> bool:
-        return thing in self._numbers
-
     def __iter__(self) -> Iterator[int]:
         return iter(self._numbers.values())
 

@@ -21,7 +21,7 @@ from weever_stream.model.rules.predicate import Value
 
 @dataclass(frozen=True)
 class Delta:
-    """The net of one batch: keys that are gone, and keys with their new cells (column by column)."""
+    """The net of one batch: keys that are gone (if they were there), and keys with their new cells, by column."""
 
     removed: Sequence[Key]
     written: Sequence[Key]
@@ -75,6 +75,7 @@ class Shard:
         """Removes and writes rows; answers the net change of every rule. Call `settle` with the outcome afterwards."""
         table = self.table
         removed = table.ids_of(delta.removed)
+        removed = removed[removed >= 0]
         written, known = table.allocate(delta.written)
         new = table.encode(delta.cells)
         before, after = Findings(table, self.constraints), Findings(table, self.constraints)

@@ -58,9 +58,6 @@ class Table:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def __contains__(self, key: Key) -> bool:
-        return key in self._ids
-
     @property
     def capacity(self) -> int:
         """One more than the largest row id in use so far."""

@@ -134,7 +134,8 @@ class ChangeReader:
         _require_mappings(images, "an insert or update needs its new row in `after`, not {}")
         keys = self._keys(changes, ops, images, families)
         moved = self._moved(changes, ops, keys, families) if "update" in ops else {}
-        cells = {name: _fetched(name, images) for name in self._names}
+        nothing = all(image is _NO_ROW for image in images)
+        cells = {name: [None] * len(images) if nothing else _fetched(name, images) for name in self._names}
         has_unchanged = any(type(UNCHANGED) in set(map(type, raw)) for raw in cells.values())
         read = {name: self._column(name, raw, families) for name, raw in cells.items()}
         if families != self._families:
@@ -155,9 +156,10 @@ class ChangeReader:
     ) -> list[Key]:
         sources: list[Any] = list(images)
         if "delete" in ops:
-            for at, op in enumerate(ops):
-                if op == "delete":
-                    sources[at] = changes[at].get("before") or changes[at].get("key") or _NO_ROW
+            sources = [
+                change.get("before") or change.get("key") or _NO_ROW if op == "delete" else image
+                for op, change, image in zip(ops, changes, images, strict=True)
+            ]
             _require_mappings(sources, "`before` and `key` are mappings, not {}")
         columns = self._key_columns(sources, families)
         if any(None in column for column in columns):
