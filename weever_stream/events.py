@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weever_stream.engine.domain import Codes, Ids
+from weever_stream.engine.domain import Codes, Ids, Mask
 from weever_stream.engine.findings import NOBODY, Label, Pairs, unpacked
+from weever_stream.engine.grouping import cut
 from weever_stream.engine.shard import Change, Outcome
 from weever_stream.engine.table import Table
 from weever_stream.model.changes import Cause, ChangeBatch, Key
@@ -74,35 +75,61 @@ class Announcer:
 
 
 class Causes:
-    """The changes of a batch, as reasons of what it did: for each row the last change of its key."""
+    """The changes of a batch, as reasons of what it did: for each row the last change of its key.
 
-    def __init__(self, announcer: Announcer, read: ChangeBatch, last: Mapping[Key, int]) -> None:
-        self._announcer, self._read, self._last = announcer, read, last
+    A change that leaves the columns of a rule as they were is no reason for what happened to that rule.
+    """
+
+    def __init__(self, announcer: Announcer, outcome: Outcome, read: ChangeBatch, last: Mapping[Key, int]) -> None:
+        self._announcer, self._outcome, self._read, self._last = announcer, outcome, read, last
         self._parts: dict[int, tuple[Cause, Event]] = {}
+        self._changed: dict[str, Mask] = {}
 
-    def indexes(self, rids: Ids) -> Ids:
-        """The index of the change behind each row; -1 where the batch did not touch it, or it is NOBODY."""
-        keys = self._announcer.table.keys
-        found = {rid: self._index(keys[rid]) for rid in set(rids.tolist()) - {NOBODY}}
-        found[NOBODY] = -1
-        return np.fromiter(map(found.__getitem__, rids.tolist()), dtype=np.int64, count=len(rids))
+    def of_rows(self, rids: Ids, constraint: DenialConstraint, op: str) -> Ids:
+        """For each row a number that is the greater, the better the last change of it explains what happened: the
+        index of the change, and more if it is the delete that ended a violation; -1 where the row did not change."""
+        keys, changed = self._announcer.table.keys, self._changed_rows(constraint)
+        size, ops = len(self._read.keys), self._read.ops
+        weights = {NOBODY: -1}
+        for rid in set(rids.tolist()) - {NOBODY}:
+            if not changed[rid]:
+                weights[rid] = -1
+                continue
+            at = self._last[keys[rid]]
+            index = at if at >= 0 else ~at
+            weights[rid] = index + size if op == "retracted" and ops[index] == "delete" else index
+        return np.fromiter(map(weights.__getitem__, rids.tolist()), dtype=np.int64, count=len(rids))
 
-    def _index(self, key: Key) -> int:
-        at = self._last.get(key)
-        return -1 if at is None else at if at >= 0 else ~at
-
-    def of_pairs(self, t: Ids, u: Ids, op: str) -> Ids:
-        """The index of the later change of the two rows; a delete goes first where a pair is retracted."""
-        first, second = self.indexes(t), self.indexes(u)
-        if op == "retracted":
-            first, second = self._deletes_last(first), self._deletes_last(second)
-        found: Ids = np.maximum(first, second) % len(self._read.keys)
+    def _changed_rows(self, constraint: DenialConstraint) -> Mask:
+        found = self._changed.get(constraint.id)
+        if found is None:
+            table, outcome = self._announcer.table, self._outcome
+            found = self._changed[constraint.id] = np.zeros(table.capacity, dtype=bool)
+            found[outcome.new_rids] = found[outcome.gone] = True
+            same = [outcome.old[name] == table.columns[name].codes[outcome.old_rids] for name in constraint.columns]
+            found[outcome.old_rids[np.logical_and.reduce(same)]] = False
+            found[outcome.gone] = True
         return found
 
-    def _deletes_last(self, indexes: Ids) -> Ids:
-        ops, size = self._read.ops, len(self._read.keys)
-        deletes = [at >= 0 and ops[at] == "delete" for at in indexes.tolist()]
-        return indexes + size * np.array(deletes, dtype=np.int64)
+    def of_pairs(self, t: Ids, u: Ids, constraint: DenialConstraint, op: str) -> Ids:
+        """The index of the change that explains each pair best."""
+        best = np.maximum(self.of_rows(t, constraint, op), self.of_rows(u, constraint, op))
+        indexes: Ids = best % len(self._read.keys)
+        return indexes
+
+    def of_groups(self, constraint: DenialConstraint, op: str) -> dict[Label, int]:
+        """For each group that a changed row was in (op "retracted") or is in ("new"): the index of the best change."""
+        table, outcome = self._announcer.table, self._outcome
+        columns = [[column.name for column in predicate.columns] for predicate in constraint.equalities]
+        rids = outcome.old_rids if op == "retracted" else outcome.new_rids
+        image = outcome.old if op == "retracted" else table.image(rids)
+        weights = self.of_rows(rids, constraint, op).tolist()
+        best: dict[Label, int] = {}
+        for side in range(2):
+            cells = [table.domains[names[side]].decoded(image[names[side]]) for names in columns]
+            for label, weight in zip(zip(*cells, strict=True), weights, strict=True):
+                best[label] = max(weight, best.get(label, weight))
+        return {label: weight % len(self._read.keys) for label, weight in best.items()}
 
     def part(self, index: int) -> tuple[Cause, Event]:
         """A change as it stands in events."""
@@ -130,7 +157,7 @@ class BatchEvents:
     ) -> None:
         self._announcer, self._outcome, self._read = announcer, outcome, read
         self._batch, self._stamp = batch, stamp
-        self._causes = Causes(announcer, read, last)
+        self._causes = Causes(announcer, outcome, read, last)
 
     def all(self) -> Iterator[Announced]:
         """Each event with the change behind it, in a fixed order."""
@@ -149,11 +176,11 @@ class BatchEvents:
         t, u = unpacked(pairs)
         omitted: dict[int, int] = {}
         if constraint.is_single:
-            indexes = self._causes.of_pairs(t, u, op)
+            indexes = self._causes.of_pairs(t, u, constraint, op)
         elif constraint.emit is Emit.ROWS:
-            indexes = self._causes_of_rows(t, change.gained if op == "new" else change.lost, op)
+            indexes = self._causes_of_rows(t, constraint, change.gained if op == "new" else change.lost, op)
         else:
-            indexes = self._causes.of_pairs(t, u, op)
+            indexes = self._causes.of_pairs(t, u, constraint, op)
             if op == "new" and len(pairs) > constraint.max_pairs:
                 kept, omitted = self._capped(constraint, t, u)
                 t, u, indexes = t[kept], u[kept], indexes[kept]
@@ -176,24 +203,23 @@ class BatchEvents:
             event["reason"] = "deleted" if cause.op == "delete" else "repaired"
         return cause
 
-    def _causes_of_rows(self, rows: Ids, pairs: Pairs, op: str) -> Ids:
-        """For rows that are announced alone: the latest cause among the pairs that each of them is in."""
+    def _causes_of_rows(self, rows: Ids, constraint: DenialConstraint, pairs: Pairs, op: str) -> Ids:
+        """For rows that are announced alone: the latest cause among the pairs that are known of each."""
         t, u = unpacked(pairs)
-        causes = np.tile(self._causes.of_pairs(t, u, op), 2)
-        ends = np.concatenate([t, u])
-        order = np.lexsort((causes, ends))
-        last: Ids = causes[order][np.searchsorted(ends[order], rows, side="right") - 1]
+        causes = self._causes.of_pairs(t, u, constraint, op)
+        order = np.lexsort((causes, t))
+        last: Ids = causes[order][np.searchsorted(t[order], rows, side="right") - 1]
         return last
 
     def _capped(self, constraint: DenialConstraint, t: Ids, u: Ids) -> tuple[Ids, dict[int, int]]:
         """Places of at most `max_pairs` openings for one change, and how many are missing, by the last one kept."""
-        first, second = self._causes.indexes(t), self._causes.indexes(u)
+        first, second = (self._causes.of_rows(rids, constraint, "new") for rids in (t, u))
         index = np.maximum(first, second)
         partner = np.where(first == index, u, t)
         order = np.lexsort((self._announcer.table.rank(partner), index))
         kept: list[Ids] = []
         omitted = {}
-        for share in np.split(order, np.flatnonzero(np.diff(index[order])) + 1):
+        for share in cut(order, np.flatnonzero(np.diff(index[order], prepend=-2))):
             kept.append(share[: constraint.max_pairs])
             if len(share) > constraint.max_pairs:
                 omitted[sum(map(len, kept)) - 1] = len(share) - constraint.max_pairs
@@ -204,7 +230,7 @@ class BatchEvents:
         found: list[tuple[str, Label, tuple[int, int]]] = []
         found += [("retracted", label, (0, 0)) for label in change.retracted_groups]
         found += [("new", label, size) for label, size in change.opened_groups.items()]
-        causes = self._causes_of_groups(constraint) if found else {}
+        causes = {op: self._causes.of_groups(constraint, op) for op in {op for op, _, _ in found}}
         for op, label, (pairs, rows) in found:
             group = dict(zip(names, label, strict=True))
             event = _head(self._announcer.rules.dataset, constraint, op)
@@ -212,20 +238,7 @@ class BatchEvents:
             event["id"] = self._announcer.violation_id(constraint.id, shown.values(), None)
             event["message"] = self._announcer.messages[constraint.id].of_group(group, pairs, rows)
             event |= {"group": shown, "pairs": pairs, "rows": rows}
-            yield event, self._finish(event, causes[label], op)
-
-    def _causes_of_groups(self, constraint: DenialConstraint) -> dict[Label, int]:
-        """For each group that a changed row was in or is in: the index of the last such change."""
-        table, outcome = self._announcer.table, self._outcome
-        columns = [[column.name for column in predicate.columns] for predicate in constraint.equalities]
-        result: dict[Label, int] = {}
-        for rids, image in ((outcome.old_rids, outcome.old), (outcome.new_rids, table.image(outcome.new_rids))):
-            indexes = self._causes.indexes(rids).tolist()
-            for side in range(2):
-                cells = [table.domains[names[side]].decoded(image[names[side]]) for names in columns]
-                for label, index in zip(zip(*cells, strict=True), indexes, strict=True):
-                    result[label] = max(index, result.get(label, index))
-        return result
+            yield event, self._finish(event, causes[op][label], op)
 
 
 class _RuleEvents:

@@ -175,7 +175,7 @@ class SlotsMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        self.slots = Slots()
+        self.slots = Slots(idle=0)
         column = CellColumn(Domain())
         column.codes = np.arange(64, dtype=np.int32) * 3
         self.slots.keep("c", column)

@@ -147,6 +147,26 @@ def test_a_signalling_nan_is_null_in_a_column_of_any_type() -> None:
     assert monitor.apply(inserts([{"id": n, "a": Decimal("sNaN")} for n in range(2)])) == []
 
 
+FD = 'version: 1\ndataset: d\nkey: [id]\nrules: [{id: r, fd: "g -> s"}]'
+
+
+def test_a_change_that_did_nothing_to_a_rule_is_not_the_cause_of_what_happened() -> None:
+    monitor = Monitor(Rules.loads(FD))
+    rows = [{"id": n, "g": 1, "s": "a"} for n in (1, 2)]
+    monitor.apply(inserts(rows))
+    (opened,) = monitor.apply([{"op": "update", "after": rows[0] | {"s": "b"}}, {"op": "insert", "after": rows[1]}])
+    assert (opened["cause"]["op"], opened["cause"]["key"]) == ("update", {"id": 1})
+
+
+@pytest.mark.parametrize("emit", ["pairs", "rows", "groups"])
+def test_a_violation_that_a_delete_ended_is_not_called_repaired(emit: str) -> None:
+    text = f"version: 1\ndataset: d\nkey: [id]\nrules: [{{id: r, unique: [g], emit: {emit}}}, {{id: x, unique: [x]}}]"
+    monitor = Monitor(Rules.loads(text))
+    monitor.apply(inserts([{"id": 1, "g": 1, "x": 1}, {"id": 2, "g": 1, "x": 2}]))
+    ended = monitor.apply([{"op": "delete", "key": {"id": 1}}, {"op": "update", "after": {"id": 2, "g": 1, "x": 9}}])
+    assert {(event["reason"], event["cause"]["op"]) for event in ended} == {("deleted", "delete")}
+
+
 def test_max_pairs_caps_pairs_and_says_so_but_never_rows() -> None:
     rows = [{"id": n, "zip": "90001", "city": f"City {n}"} for n in range(4)]
     pairs = Monitor(Rules.loads(RULES.replace("fd: zip -> city", "fd: zip -> city, max_pairs: 1")))

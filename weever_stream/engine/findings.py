@@ -17,6 +17,7 @@ from weever_stream.model.rules.predicate import Value
 
 Pairs = NDArray[np.int64]  # t's row id in the upper half, u's in the lower
 Label = tuple[Value, ...]
+Degrees = tuple[Ids, Ids, Ids]
 NO_PAIRS: Pairs = np.empty(0, dtype=np.int64)
 NOBODY = 0xFFFFFFFF  # stands for u where a single row breaks a rule
 
@@ -30,69 +31,79 @@ def unpacked(pairs: Pairs) -> tuple[Ids, Ids]:
 
 
 class Collector(Protocol):
-    """Takes what a search finds. `wants_rows(rule)` is false where the number of partners is enough."""
+    """Takes what a search finds, each pair once."""
 
-    def wants_rows(self, rule: str) -> bool: ...
+    def wants(self, rule: str) -> Emit | None:
+        """In which form; None where the rule is of no interest."""
 
     def add_pairs(self, rule: str, role: Role, own: Ids, other: Ids) -> None:
         """Pairs of an asking row in this role and another row."""
 
-    def add_counts(self, rule: str, role: Role, own: Ids, halves: Ids) -> None:
-        """Twice the number of pairs that each of these rows is in; a pair of two asking rows may come in two halves.
-        The rows look alike to the rule and stand in one partition."""
+    def add_counts(self, rule: str, role: Role, own: Ids, counts: Ids) -> None:
+        """How many pairs each of these rows is in. They look alike to the rule and stand in one partition."""
+
+    def add_rows(self, rule: str, rows: Ids, degrees: Ids, partners: Ids) -> None:
+        """What `add_counts` told for `emit: rows`: rows on both sides, in how many pairs, one partner of each."""
 
 
 class Findings:
-    """A collector: pairs for `emit: pairs` and `rows`, pairs per group for `groups`, and the number of violations for
-    every rule."""
+    """A collector: pairs for `emit: pairs`, pairs of each row for `rows`, pairs of each group for `groups`, and the
+    number of violations for every rule."""
 
     def __init__(self, table: Table, constraints: Mapping[str, DenialConstraint]) -> None:
         self._table, self._constraints = table, constraints
         self._pairs: dict[str, list[Pairs]] = {rule: [] for rule in constraints}
-        self._halves: Counter[str] = Counter()
-        self._group_halves: dict[str, Counter[Label]] = {
+        self._rows: dict[str, list[Degrees]] = {rule: [] for rule in constraints}
+        self.totals: Counter[str] = Counter()
+        self.groups: dict[str, Counter[Label]] = {
             rule: Counter() for rule, c in constraints.items() if c.emit is Emit.GROUPS
         }
         self._labels: dict[tuple[str, Role, tuple[int, ...]], Label] = {}
 
-    def wants_rows(self, rule: str) -> bool:
-        return rule in self._constraints and self._constraints[rule].emit in (Emit.PAIRS, Emit.ROWS)
+    def wants(self, rule: str) -> Emit | None:
+        return self._constraints[rule].emit if rule in self._constraints else None
 
     def add_pairs(self, rule: str, role: Role, own: Ids, other: Ids) -> None:
-        if rule not in self._constraints:
-            return
-        self._halves[rule] += 2 * len(own)
-        if self.wants_rows(rule):
+        self.totals[rule] += len(own)
+        emit = self.wants(rule)
+        if emit is Emit.PAIRS:
             t, u = (own, other) if role == "t" else (other, own)
             if self._constraints[rule].is_symmetric:
                 t, u = np.minimum(own, other), np.maximum(own, other)
             self._pairs[rule].append(packed(t, u))
-        elif rule in self._group_halves:
-            rids, partners = np.unique(own, return_counts=True)
-            for rid, count in zip(rids.tolist(), partners.tolist(), strict=True):
-                self._group_halves[rule][self._label(rule, role, rid)] += 2 * count
+        elif emit is Emit.ROWS:
+            for rows, partners in ((own, other), (other, own)):
+                each, at, degrees = np.unique(rows, return_index=True, return_counts=True)
+                self._rows[rule].append((each, degrees, partners[at]))
+        elif emit is Emit.GROUPS:
+            rids, counts = np.unique(own, return_counts=True)
+            for rid, count in zip(rids.tolist(), counts.tolist(), strict=True):
+                self.groups[rule][self._label(rule, role, rid)] += count
 
-    def add_counts(self, rule: str, role: Role, own: Ids, halves: Ids) -> None:
-        if rule not in self._constraints:
-            return
-        found = int(halves.sum())
-        self._halves[rule] += found
-        if found and rule in self._group_halves:
-            self._group_halves[rule][self._label(rule, role, int(own[0]))] += found
+    def add_counts(self, rule: str, role: Role, own: Ids, counts: Ids) -> None:
+        found = int(counts.sum())
+        self.totals[rule] += found
+        if found and rule in self.groups:
+            self.groups[rule][self._label(rule, role, int(own[0]))] += found
+
+    def add_rows(self, rule: str, rows: Ids, degrees: Ids, partners: Ids) -> None:
+        self._rows[rule].append((rows, degrees, partners))
 
     def add_single(self, rule: str, rids: Ids) -> None:
-        self._halves[rule] += 2 * len(rids)
+        self.totals[rule] += len(rids)
         self._pairs[rule].append(packed(rids, np.full(len(rids), NOBODY)))
-
-    def total(self, rule: str) -> int:
-        return self._halves[rule] // 2
 
     def pairs(self, rule: str) -> Pairs:
         found = self._pairs[rule]
         return np.concatenate(found) if found else NO_PAIRS
 
-    def groups(self, rule: str) -> Counter[Label]:
-        return Counter({label: halves // 2 for label, halves in self._group_halves[rule].items()})
+    def rows(self, rule: str) -> Degrees:
+        """Rows, the number of pairs, and a partner; a row may come several times."""
+        found = self._rows[rule]
+        if not found:
+            return NO_PAIRS, NO_PAIRS, NO_PAIRS
+        rows, degrees, partners = (np.concatenate(part) for part in zip(*found, strict=True))
+        return rows, degrees, partners
 
     def _label(self, rule: str, role: Role, own: int) -> Label:
         """The group of a pair: t's values of the equality columns, which u holds in its own columns as well."""
@@ -115,19 +126,20 @@ class Involved:
         self._rule = rule
         self._rows: list[Ids] = []
 
-    def wants_rows(self, rule: str) -> bool:
-        del rule
-        return False
+    def wants(self, rule: str) -> Emit | None:
+        return Emit.COUNTS if rule == self._rule else None
 
     def add_pairs(self, rule: str, role: Role, own: Ids, other: Ids) -> None:
-        del role, other
-        if rule == self._rule:
-            self._rows.append(np.unique(own))
+        del rule, role, other
+        self._rows.append(np.unique(own))
 
-    def add_counts(self, rule: str, role: Role, own: Ids, halves: Ids) -> None:
-        del role
-        if rule == self._rule:
-            self._rows.append(own[halves > 0])
+    def add_counts(self, rule: str, role: Role, own: Ids, counts: Ids) -> None:
+        del rule, role
+        self._rows.append(own[counts > 0])
+
+    def add_rows(self, rule: str, rows: Ids, degrees: Ids, partners: Ids) -> None:
+        """Counts are wanted, so nobody tells of rows."""
+        raise AssertionError(rule, rows, degrees, partners)
 
     def count(self) -> int:
         return len(np.unique(np.concatenate(self._rows))) if self._rows else 0

@@ -15,6 +15,7 @@ from weever_stream.engine.probe import Probe
 from weever_stream.engine.question import Question
 from weever_stream.engine.schedule import Prefix, Schedule
 from weever_stream.engine.table import Table
+from weever_stream.model.rules.constraint import Emit
 from weever_stream.model.rules.predicate import Condition
 
 
@@ -37,8 +38,7 @@ class Refinement:
         self._symmetric, self._asking, self._collector = symmetric, asking, collector
         self._role, self._side = question.view.role, question.view.other
         self._asking_in: dict[int, BitMap] = {}
-        self._counted: dict[str, tuple[list[int], list[int]]] = {}
-        self._rules = [rule for rule in schedule.order if rule in question.hopeful]
+        self._rules = [rule for rule in schedule.order if rule in question.hopeful and collector.wants(rule)]
         probes = [self._probe(condition) for rule in self._rules for condition in schedule.steps[rule]]
         self._own_columns = tuple(dict.fromkeys(part.own for probe in probes for part in probe.parts))
         self._first_inequality = next((probe for probe in probes if probe.op.is_inequality), None)
@@ -68,7 +68,6 @@ class Refinement:
             for rule, found in self._found(partition, rid, rules, operands):
                 if found:
                     self._report(partition, pid, rule, rids[group], found)
-        self._tell_counts()
 
     def _alike(self, rids: Ids) -> list[Ids]:
         """Places of rows that hold the same values in every column that is asked."""
@@ -116,14 +115,18 @@ class Refinement:
         return candidates
 
     def _report(self, partition: Partition, pid: int, rule: str, rids: Ids, found: BitMap) -> None:
-        """`found` are the partners of each of these rows."""
-        if self._collector.wants_rows(rule):
+        """`found` are the partners of each of these rows. A pair of two asking rows is told once: by the smaller id if
+        the rule is symmetric, else by t."""
+        emit = self._collector.wants(rule)
+        if emit is Emit.PAIRS:
             self._tell_pairs(rule, rids, partition.rows(found))
-        else:
-            self._count(partition, pid, rule, rids, found)
+        elif emit is not None:
+            counts = self._counts(partition, pid, rule, rids, found)
+            self._collector.add_counts(rule, self._role, rids, counts)
+            if emit is Emit.ROWS and counts.any():
+                self._tell_rows(rule, rids, counts, partition.rows(found))
 
     def _tell_pairs(self, rule: str, rids: Ids, found: Ids) -> None:
-        """A pair of two asking rows is told once: by the smaller id if the rule is symmetric, else by t."""
         own, other = np.repeat(rids, len(found)), np.tile(found, len(rids))
         kept = own != other
         if self._symmetric[rule]:
@@ -132,21 +135,30 @@ class Refinement:
             kept &= ~self._asking[other]
         self._collector.add_pairs(rule, self._role, own[kept], other[kept])
 
-    def _count(self, partition: Partition, pid: int, rule: str, rids: Ids, found: BitMap) -> None:
-        """The same without a list: `both` is what a row counts for a partner that asks too, in halves of a pair."""
-        both = 1 if self._symmetric[rule] else 2 if self._role == "t" else 0
-        askers = found.intersection_cardinality(self._askers(partition, pid)) if both < 2 else 0
-        halves = 2 * len(found) - (2 - both) * askers
-        own, counted = self._counted.setdefault(rule, ([], []))
-        for rid in rids.tolist():
-            itself = self._side.slots.pid_of[rid] == pid and partition.has(rid, found)
-            own.append(rid)
-            counted.append(halves - itself * (both if self._asking[rid] else 2))
+    def _counts(self, partition: Partition, pid: int, rule: str, rids: Ids, found: BitMap) -> Ids:
+        """How many pairs each row tells, without listing them."""
+        here = self._side.slots.pid_of[rids] == pid
+        itself = np.zeros(len(rids), dtype=np.int64)
+        itself[here] = [partition.has(rid, found) for rid in rids[here].tolist()]
+        if self._role == "t" and not self._symmetric[rule]:
+            return len(found) - itself
+        asking = found & self._askers(partition, pid)
+        counts = len(found) - len(asking) - itself * ~self._asking[rids]
+        if self._symmetric[rule]:
+            counts = counts + len(asking) - np.searchsorted(np.sort(partition.rows(asking)), rids, side="right")
+        return counts
 
-    def _tell_counts(self) -> None:
-        for rule, (rids, halves) in self._counted.items():
-            self._collector.add_counts(rule, self._role, np.array(rids), np.array(halves))
-        self._counted.clear()
+    def _tell_rows(self, rule: str, rids: Ids, counts: Ids, found: Ids) -> None:
+        """Both sides of all these pairs: each asking row tells `counts` of them, and is told of by nobody here."""
+        told = np.full(len(found), len(rids), dtype=np.int64) - np.isin(found, rids)
+        if self._symmetric[rule]:
+            told = np.where(self._asking[found], np.searchsorted(np.sort(rids), found), told)
+        elif self._role == "u":
+            told[self._asking[found]] = 0
+        rows, degrees = np.concatenate([rids, found]), np.concatenate([counts, told])
+        partners = np.concatenate([np.full(len(rids), found[-1]), np.full(len(found), rids[-1])])
+        kept = degrees > 0
+        self._collector.add_rows(rule, rows[kept], degrees[kept], partners[kept])
 
     def _askers(self, partition: Partition, pid: int) -> BitMap:
         """The rows of a partition that ask themselves."""

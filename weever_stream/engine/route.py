@@ -239,7 +239,7 @@ class Route:
                     self._tell(question.view.role, rule, hopeful[share], pairs, collector, asking)
 
     def _tell(self, role: Role, rule: str, hopeful: Mask, pairs: Pairs, collector: Collector, asking: Mask) -> None:
-        if not hopeful.any():
+        if not hopeful.any() or not collector.wants(rule):
             return
         probes = [Probe.of(condition, role) for condition in self.schedule.steps[rule]]
         own, other = pairs.rows(pairs.holding(probes, hopeful))

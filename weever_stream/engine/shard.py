@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weever_stream.engine.domain import Codes, Ids, grown
-from weever_stream.engine.findings import NO_PAIRS, NOBODY, Findings, Involved, Label, Pairs, unpacked
+from weever_stream.engine.findings import NO_PAIRS, NOBODY, Degrees, Findings, Involved, Label, Pairs, packed, unpacked
 from weever_stream.engine.probe import passes
 from weever_stream.engine.route import Route, RouteSpec
 from weever_stream.engine.table import Key, Table
@@ -32,7 +32,7 @@ class Delta:
 class Change:
     """What one batch did to one rule. Row ids as in the shard's table; `u` is NOBODY where a row stands alone.
 
-    For `emit: rows`, `gained` and `lost` are the pairs behind the rows.
+    For `emit: rows`, `gained` and `lost` are rows with one partner each that made the difference.
     """
 
     opened: Pairs = field(default_factory=lambda: NO_PAIRS)
@@ -146,27 +146,24 @@ class Shard:
     def _net(self, before: Findings, after: Findings) -> dict[str, Change]:
         result = {}
         for rule, constraint in self.constraints.items():
-            self.open[rule] += after.total(rule) - before.total(rule)
+            self.open[rule] += after.totals[rule] - before.totals[rule]
             if constraint.emit is Emit.GROUPS:
-                result[rule] = self._net_groups(rule, before.groups(rule), after.groups(rule))
-                continue
-            opened, retracted = after.pairs(rule), before.pairs(rule)
-            if constraint.emit is Emit.ROWS and not constraint.is_single:
-                result[rule] = self._net_rows(rule, opened, retracted)
-            elif constraint.emit is not Emit.COUNTS and (len(opened) or len(retracted)):
-                result[rule] = Change(np.setdiff1d(opened, retracted), np.setdiff1d(retracted, opened))
+                result[rule] = self._net_groups(rule, before.groups[rule], after.groups[rule])
+            elif constraint.emit is Emit.ROWS and not constraint.is_single:
+                result[rule] = self._net_rows(rule, before.rows(rule), after.rows(rule))
+            elif constraint.emit is not Emit.COUNTS:
+                result[rule] = _net_pairs(before.pairs(rule), after.pairs(rule))
         return result
 
-    def _net_rows(self, rule: str, opened: Pairs, retracted: Pairs) -> Change:
+    def _net_rows(self, rule: str, lost: Degrees, gained: Degrees) -> Change:
         degrees = self._degrees[rule] = grown(self._degrees[rule], self.table.capacity, 0)
-        gained, lost = np.concatenate(unpacked(opened)), np.concatenate(unpacked(retracted))
-        touched = np.unique(np.concatenate([gained, lost]))
+        touched = np.unique(np.concatenate([lost[0], gained[0]]))
         had = degrees[touched] > 0
-        np.add.at(degrees, gained, np.int32(1))
-        np.subtract.at(degrees, lost, np.int32(1))
+        np.add.at(degrees, gained[0], gained[1].astype(np.int32))
+        np.subtract.at(degrees, lost[0], lost[1].astype(np.int32))
         has = degrees[touched] > 0
         alone = (touched << 32) | NOBODY
-        return Change(alone[has & ~had], alone[had & ~has], opened, retracted)
+        return Change(alone[has & ~had], alone[had & ~has], packed(gained[0], gained[2]), packed(lost[0], lost[2]))
 
     def _net_groups(self, rule: str, lost: Counter[Label], gained: Counter[Label]) -> Change:
         groups, change = self.groups[rule], Change()
@@ -199,8 +196,14 @@ class Shard:
         for rule, constraint in self.constraints.items():
             found = Findings(self.table, {rule: replace(constraint, emit=Emit.COUNTS)})
             self._ask(constraint, self.table.live(), found)
-            if found.total(rule) != self.open[rule]:
-                raise InvariantError(f"rule {rule}: {self.open[rule]} open violations, {found.total(rule)} found")
+            if found.totals[rule] != self.open[rule]:
+                raise InvariantError(f"rule {rule}: {self.open[rule]} open violations, {found.totals[rule]} found")
+
+
+def _net_pairs(lost: Pairs, gained: Pairs) -> Change:
+    if len(lost) and len(gained):
+        return Change(np.setdiff1d(gained, lost, assume_unique=True), np.setdiff1d(lost, gained, assume_unique=True))
+    return Change(gained, lost)
 
 
 def _share(route: Route, touched: Mapping[str, NDArray[np.bool_]], known: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -39,7 +39,9 @@ class Slots:
     The cells of a row must not change while it stands in a slot.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, idle: int = 1024) -> None:
+        """Up to `idle` slots (and three for each row held) may lie idle."""
+        self._idle = idle
         self._lanes: dict[str, tuple[CellColumn, Codes]] = {}
         self.pid_of: Numbers = np.full(16, NOWHERE, dtype=np.int32)
         self.count: Numbers = np.zeros(16, dtype=np.int32)
@@ -65,6 +67,8 @@ class Slots:
 
     def add(self, rids: Ids, pids: Ids, sizes: Ids) -> None:
         """New rows, sorted by partition: the first sizes[0] join pids[0], and so on."""
+        if self._end > 4 * self._held + self._idle:
+            self._pack()
         needed = self.count[pids] + sizes
         cramped = needed > self._room[pids]
         if cramped.any():
@@ -106,8 +110,6 @@ class Slots:
 
     def _move(self, pids: Ids, needed: Ids) -> None:
         """Gives each of these partitions a larger room at the end: twice of what it needs, unless it is its first."""
-        if self._end > 4 * self._held + 1024:
-            self._pack()
         room = np.where(self._room[pids] > 0, 2 * needed, needed)
         self._place(pids, room, spans(self._start[pids], self.count[pids]))
 

@@ -131,7 +131,7 @@ class Table:
     def rank(self, rids: Ids) -> NDArray[np.int64]:
         """A number for each row that depends on its key alone: the order in which capped pairs are kept."""
         self._ranks = grown(self._ranks, self.capacity, -1)
-        for rid in rids[self._ranks[rids] < 0].tolist():
+        for rid in set(rids[self._ranks[rids] < 0].tolist()):
             digest = hashlib.blake2b(repr(self.keys[rid]).encode(), digest_size=7).digest()
             self._ranks[rid] = int.from_bytes(digest, "big")
         return self._ranks[rids]
