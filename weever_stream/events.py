@@ -2,143 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from json.encoder import encode_basestring_ascii
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from weever_stream.engine.domain import Codes, Ids, Mask
+from weever_stream.announcer import Announcer, digest, key_json
+from weever_stream.causes import Causes
+from weever_stream.engine.domain import Codes, Ids
 from weever_stream.engine.findings import NOBODY, Label, Pairs, unpacked
 from weever_stream.engine.grouping import cut
 from weever_stream.engine.shard import Change, Outcome
-from weever_stream.engine.table import Table
 from weever_stream.model.changes import Cause, ChangeBatch, Key
 from weever_stream.model.rules.constraint import DenialConstraint, Emit
-from weever_stream.model.rules.message import Message, Said
+from weever_stream.model.rules.message import Said
 from weever_stream.model.rules.predicate import Row, Value
-from weever_stream.model.rules.ruleset import Rules
-from weever_stream.redaction import Redaction
 
 Event = dict[str, Any]
 """A row that is in several events of a batch is one object in all of them: events are there to be read."""
-KeyTuple = tuple[Value, ...]
 Announced = tuple[Event, Cause]
-
-_json = json.JSONEncoder(default=str, separators=(",", ":")).encode
-
-
-def _key_json(key: KeyTuple) -> str:
-    """As `_json`, several times faster for the usual keys."""
-    if len(key) == 1:
-        if type(key[0]) is int:
-            return f"[{key[0]}]"
-        if type(key[0]) is str:
-            return f"[{encode_basestring_ascii(key[0])}]"
-    return _json(key)
-
-
-def _digest(head: str, t: str, u: str) -> str:
-    """32 hex digits for the list [dataset, rule, t, u], given as JSON in parts."""
-    return hashlib.blake2b(f"{head[:-1]},{t},{u}]".encode(), digest_size=16).hexdigest()
-
-
-class Announcer:
-    """Writes the events of a rule set; holds what stays the same from batch to batch."""
-
-    def __init__(self, rules: Rules, table: Table, redaction: Redaction) -> None:
-        self.rules, self.table, self.redaction = rules, table, redaction
-        self.messages = {constraint.id: Message(constraint, rules.redact) for constraint in rules}
-
-    def key_tuple(self, rid: int) -> KeyTuple:
-        key: Any = self.table.keys[rid]
-        return (key,) if len(self.rules.key) == 1 else key
-
-    def oriented(self, constraint: DenialConstraint, t: int, u: int) -> tuple[int, int]:
-        """A symmetric pair is reported with the smaller key as t."""
-        if u != NOBODY and constraint.is_symmetric and self.key_tuple(u) < self.key_tuple(t):
-            return u, t
-        return t, u
-
-    def masked_key(self, key: KeyTuple) -> dict[str, Value]:
-        return self.redaction.masked(dict(zip(self.rules.key, key, strict=True)))
-
-    def violation_id(self, rule: str, t: Iterable[Value], u: Iterable[Value] | None) -> str:
-        """From the dataset, the rule and the two keys (or a group's values) alone, in the form that events show."""
-        parts = [_key_json(tuple(part)) if part is not None else "null" for part in (t, u)]
-        return _digest(self.id_head(rule), *parts)
-
-    def id_head(self, rule: str) -> str:
-        return _json([self.rules.dataset, rule])
-
-
-class Causes:
-    """The changes of a batch, as reasons of what it did: for each row the last change of its key.
-
-    A change that leaves the columns of a rule as they were is no reason for what happened to that rule.
-    """
-
-    def __init__(self, announcer: Announcer, outcome: Outcome, read: ChangeBatch, last: Mapping[Key, int]) -> None:
-        self._announcer, self._outcome, self._read, self._last = announcer, outcome, read, last
-        self._parts: dict[int, tuple[Cause, Event]] = {}
-        self._changed: dict[str, Mask] = {}
-
-    def of_rows(self, rids: Ids, constraint: DenialConstraint, op: str) -> Ids:
-        """For each row a number that is the greater, the better the last change of it explains what happened: the
-        index of the change, and more if it is the delete that ended a violation; -1 where the row did not change."""
-        keys, changed = self._announcer.table.keys, self._changed_rows(constraint)
-        size, ops = len(self._read.keys), self._read.ops
-        weights = {NOBODY: -1}
-        for rid in set(rids.tolist()) - {NOBODY}:
-            if not changed[rid]:
-                weights[rid] = -1
-                continue
-            at = self._last[keys[rid]]
-            index = at if at >= 0 else ~at
-            weights[rid] = index + size if op == "retracted" and ops[index] == "delete" else index
-        return np.fromiter(map(weights.__getitem__, rids.tolist()), dtype=np.int64, count=len(rids))
-
-    def _changed_rows(self, constraint: DenialConstraint) -> Mask:
-        found = self._changed.get(constraint.id)
-        if found is None:
-            table, outcome = self._announcer.table, self._outcome
-            found = self._changed[constraint.id] = np.zeros(table.capacity, dtype=bool)
-            found[outcome.new_rids] = found[outcome.gone] = True
-            same = [outcome.old[name] == table.columns[name].codes[outcome.old_rids] for name in constraint.columns]
-            found[outcome.old_rids[np.logical_and.reduce(same)]] = False
-            found[outcome.gone] = True
-        return found
-
-    def of_pairs(self, t: Ids, u: Ids, constraint: DenialConstraint, op: str) -> Ids:
-        """The index of the change that explains each pair best."""
-        best = np.maximum(self.of_rows(t, constraint, op), self.of_rows(u, constraint, op))
-        indexes: Ids = best % len(self._read.keys)
-        return indexes
-
-    def of_groups(self, constraint: DenialConstraint, op: str) -> dict[Label, int]:
-        """For each group that a changed row was in (op "retracted") or is in ("new"): the index of the best change."""
-        table, outcome = self._announcer.table, self._outcome
-        columns = [[column.name for column in predicate.columns] for predicate in constraint.equalities]
-        rids = outcome.old_rids if op == "retracted" else outcome.new_rids
-        image = outcome.old if op == "retracted" else table.image(rids)
-        weights = self.of_rows(rids, constraint, op).tolist()
-        best: dict[Label, int] = {}
-        for side in range(2):
-            cells = [table.domains[names[side]].decoded(image[names[side]]) for names in columns]
-            for label, weight in zip(zip(*cells, strict=True), weights, strict=True):
-                best[label] = max(weight, best.get(label, weight))
-        return {label: weight % len(self._read.keys) for label, weight in best.items()}
-
-    def part(self, index: int) -> tuple[Cause, Event]:
-        """A change as it stands in events."""
-        found = self._parts.get(index)
-        if found is None:
-            cause = self._read.cause(index)
-            key = self._announcer.masked_key(cause.key if isinstance(cause.key, tuple) else (cause.key,))
-            found = self._parts[index] = cause, {"op": cause.op, "key": key, "position": cause.position}
-        return found
 
 
 class _Shown(NamedTuple):
@@ -260,7 +142,7 @@ class _RuleEvents:
 
     def _event(self, t: _Shown, u: _Shown | None) -> Event:
         event = self._head.copy()
-        event["id"] = _digest(self._id_head, t.key, u.key if u else "null")
+        event["id"] = digest(self._id_head, t.key, u.key if u else "null")
         event["message"] = self._message.of(t.said, u.said if u else None)
         event["t"], event["u"] = t.event, u.event if u else None
         return event
@@ -272,7 +154,7 @@ class _RuleEvents:
             row = dict(zip(self._constraint.columns, self._rows[rid], strict=True))
             masked = self._announcer.redaction.masked
             shown = {"key": masked(named), "row": masked(row)}
-            id_part = _key_json(tuple(shown["key"].values()))
+            id_part = key_json(tuple(shown["key"].values()))
             found = self._shown[rid, side] = _Shown(id_part, shown, self._message.said(named, row, side))
         return found
 

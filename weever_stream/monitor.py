@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from weever_stream import snapshot
+from weever_stream.announcer import Announcer
 from weever_stream.engine.findings import NOBODY
 from weever_stream.engine.numbering import UNKNOWN
 from weever_stream.engine.shard import Delta, Shard
-from weever_stream.events import Announcer, BatchEvents, Event
+from weever_stream.events import BatchEvents, Event
 from weever_stream.explain import Explanation, explanation
 from weever_stream.model.changes import Cause, ChangeBatch, ChangeReader, Key
 from weever_stream.model.errors import InvariantError, StateError, WeeverError
