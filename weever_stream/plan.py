@@ -81,6 +81,7 @@ def _side(side: Side, scan_limit: int) -> Plan:
         "searched_by_index": int(np.count_nonzero(counts > scan_limit)),
         "hash_indexes": sorted(side.hashed),
         "lt_trees": sorted(side.ordered),
+        "frontiers": sorted({(first.other, second.other) for first, second in side.frontiers.values()}),
     }
 
 
@@ -136,6 +137,7 @@ def _route_lines(route: Plan) -> Iterator[str]:
             f"{_counted(side['largest_partition'], 'row')}; {side['searched_by_index']:,} searched by index"
         )
         indexes = [f"hash({name})" for name in side["hash_indexes"]] + [f"LT-tree({name})" for name in side["lt_trees"]]
+        indexes += [f"frontier({first}, {second})" for first, second in side["frontiers"]]
         yield f"  indexes in a partition: {', '.join(indexes) or 'none needed'}"
     for rule in route["rules"]:
         symmetric = ", symmetric" if rule["symmetric"] else ""

@@ -250,6 +250,7 @@ def test_plan_names_routes_indexes_and_order(monitor: Monitor) -> None:
     assert route["equalities"] == ["t.zip = t'.zip"]
     assert route["sides"][0]["hash_indexes"] == ["city"]
     assert route["sides"][0]["lt_trees"] == ["rate", "salary"]
+    assert route["sides"][0]["frontiers"] == [("salary", "rate")]
     fair = next(rule for rule in route["rules"] if rule["rule"] == "fair")
     assert [step["cardinality"] for step in fair["steps"]] == [2, 3]
     assert "route 1: rows meet where t.zip = t'.zip" in text_of(plan)

@@ -9,7 +9,7 @@ equal keys of different codes need a look at the values themselves (strings with
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Any
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from weever_stream.engine.numbering import UNKNOWN, Numbering
 from weever_stream.model.errors import InvariantError
-from weever_stream.model.rules.predicate import Operator, Value
+from weever_stream.model.rules.predicate import FUNCTIONS, Operator, Value
 
 Codes = NDArray[np.int32]
 Ids = NDArray[np.signedinteger[Any]]
@@ -27,21 +27,13 @@ Mask = NDArray[np.bool_]
 
 NULL = UNKNOWN
 
-_ARRAY_OPERATORS: dict[Operator, Callable[[Any, Any], Any]] = {
-    Operator.EQ: operator.eq,
-    Operator.NE: operator.ne,
-    Operator.LT: operator.lt,
-    Operator.LE: operator.le,
-    Operator.GT: operator.gt,
-    Operator.GE: operator.ge,
-}
 _EPOCH = datetime(1970, 1, 1)
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def compare_keys(op: Operator, left: NDArray[np.float64], right: NDArray[np.float64]) -> Mask:
     """`left op right` for order keys; all there is to a comparison in a domain whose keys are exact."""
-    result: Mask = _ARRAY_OPERATORS[op](left, right)
+    result: Mask = FUNCTIONS[op](left, right)
     return result
 
 

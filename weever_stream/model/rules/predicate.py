@@ -38,7 +38,7 @@ class Operator(enum.Enum):
         """
         if left is None or right is None or left != left or right != right:
             return False
-        return bool(_FUNCTIONS[self](left, right))
+        return bool(FUNCTIONS[self](left, right))
 
     def __str__(self) -> str:
         return self.value
@@ -52,7 +52,7 @@ _MIRRORED = {
     Operator.GT: Operator.LT,
     Operator.GE: Operator.LE,
 }
-_FUNCTIONS: dict[Operator, Callable[[Value, Value], Any]] = {
+FUNCTIONS: dict[Operator, Callable[[Value, Value], Any]] = {
     Operator.EQ: operator.eq,
     Operator.NE: operator.ne,
     Operator.LT: operator.lt,
