@@ -49,7 +49,8 @@ class BatchEvents:
                 continue
             yield from self._announced(constraint, change, "retracted")
             yield from self._announced(constraint, change, "new")
-            yield from self._of_groups(constraint, change)
+            if constraint.emit is Emit.GROUPS:
+                yield from self._of_groups(constraint, change)
 
     def _announced(self, constraint: DenialConstraint, change: Change, op: str) -> list[Announced]:
         pairs = change.opened if op == "new" else change.retracted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -52,12 +52,10 @@ class Findings:
 
     def __init__(self, table: Table, constraints: Mapping[str, DenialConstraint]) -> None:
         self._table, self._constraints = table, constraints
-        self._pairs: dict[str, list[Pairs]] = {rule: [] for rule in constraints}
-        self._rows: dict[str, list[Degrees]] = {rule: [] for rule in constraints}
+        self._pairs: defaultdict[str, list[Pairs]] = defaultdict(list)
+        self._rows: defaultdict[str, list[Degrees]] = defaultdict(list)
         self.totals: Counter[str] = Counter()
-        self.groups: dict[str, Counter[Label]] = {
-            rule: Counter() for rule, c in constraints.items() if c.emit is Emit.GROUPS
-        }
+        self.groups: defaultdict[str, Counter[Label]] = defaultdict(Counter)
         self._labels: dict[tuple[str, Role, tuple[int, ...]], Label] = {}
 
     def wants(self, rule: str) -> Emit | None:
@@ -83,7 +81,7 @@ class Findings:
     def add_counts(self, rule: str, role: Role, own: Ids, counts: Ids) -> None:
         found = int(counts.sum())
         self.totals[rule] += found
-        if found and rule in self.groups:
+        if found and self.wants(rule) is Emit.GROUPS:
             self.groups[rule][self._label(rule, role, int(own[0]))] += found
 
     def add_rows(self, rule: str, rows: Ids, degrees: Ids, partners: Ids) -> None:

@@ -101,13 +101,16 @@ def _size(condition: Condition, cardinality: Cardinality) -> int:
 
 
 def _slack(conditions: list[Condition], cardinality: Cardinality) -> int:
-    """The smallest difference between neighbours of one class: less drift than half of it keeps the order."""
-    gaps = [
-        abs(_size(a, cardinality) - _size(b, cardinality))
-        for a, b in pairwise(conditions)
-        if class_of(a) == class_of(b)
-    ]
-    return max(1, min(gaps)) if gaps else 2**62
+    """The smallest difference between neighbours of one class: less drift than half of it keeps the order.
+
+    Of two that are close it does not matter which comes first, so a difference counts as a sixteenth at least.
+    """
+    gaps = []
+    for a, b in pairwise(conditions):
+        if class_of(a) == class_of(b):
+            sizes = _size(a, cardinality), _size(b, cardinality)
+            gaps.append(max(1, abs(sizes[0] - sizes[1]), max(sizes) // 16))
+    return min(gaps, default=2**62)
 
 
 def _candidates(steps: Mapping[str, tuple[Condition, ...]], order: list[str]) -> list[Prefix]:

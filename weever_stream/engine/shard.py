@@ -146,6 +146,8 @@ class Shard:
     def _net(self, before: Findings, after: Findings) -> dict[str, Change]:
         result = {}
         for rule, constraint in self.constraints.items():
+            if rule not in before.totals and rule not in after.totals:
+                continue
             self.open[rule] += after.totals[rule] - before.totals[rule]
             if constraint.emit is Emit.GROUPS:
                 result[rule] = self._net_groups(rule, before.groups[rule], after.groups[rule])

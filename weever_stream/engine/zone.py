@@ -32,8 +32,10 @@ class CodeZone:
         """Rows join, sorted by partition: from starts[0] on those of pids[0], and so on."""
         codes = self._column.codes[rids]
         present = np.where(codes < 0, self._least, codes)
-        self.low[pids] = np.minimum(self.low[pids], np.minimum.reduceat(present, starts))
-        self.high[pids] = np.maximum(self.high[pids], np.maximum.reduceat(codes, starts))
+        if len(starts) < len(codes):
+            present, codes = np.minimum.reduceat(present, starts), np.maximum.reduceat(codes, starts)
+        self.low[pids] = np.minimum(self.low[pids], present)
+        self.high[pids] = np.maximum(self.high[pids], codes)
 
     def clear(self, pids: Ids) -> None:
         self.low[pids], self.high[pids] = self._least, NULL
@@ -59,8 +61,11 @@ class OrderZone:
     def widen(self, pids: Ids, starts: Ids, rids: Ids) -> None:
         """As CodeZone.widen. The key of NULL is NaN, which fmin and fmax pass over."""
         keys = self._column.domain.keys[self._column.codes[rids]]
-        self.low[pids] = np.fmin(self.low[pids], np.fmin.reduceat(keys, starts))
-        self.high[pids] = np.fmax(self.high[pids], np.fmax.reduceat(keys, starts))
+        least = greatest = keys
+        if len(starts) < len(keys):
+            least, greatest = np.fmin.reduceat(keys, starts), np.fmax.reduceat(keys, starts)
+        self.low[pids] = np.fmin(self.low[pids], least)
+        self.high[pids] = np.fmax(self.high[pids], greatest)
 
     def clear(self, pids: Ids) -> None:
         self.low[pids], self.high[pids] = np.inf, -np.inf
