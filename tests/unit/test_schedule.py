@@ -70,7 +70,7 @@ def test_one_common_condition_saves_nothing() -> None:
 
 
 def test_the_example_of_the_paper() -> None:
-    """Table 2: the prefix of r4 saves two refinements in r5, which could gain one from its own; so only that is taken."""
+    """Table 2: the prefix of r4 saves two refinements in r5, whose own would save one; so only that is taken."""
     p = {number: f"{name} != {name}" for number, name in enumerate("abcdef", start=1)}
     rules = {"r4": (2, 4, 5, 6), "r5": (2, 3, 4, 5), "r6": (1, 2, 3)}
     sizes = {name: number for number, name in enumerate("abcdef", start=1)}
