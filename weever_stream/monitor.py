@@ -23,6 +23,9 @@ from weever_stream.recount import recount
 from weever_stream.redaction import Redaction
 
 
+LOADED_AT_ONCE = 10_000
+
+
 @dataclass(frozen=True, order=True)
 class Violation:
     """A rule and the keys of the rows that break it; `u` is None for a rule over one row."""
@@ -134,10 +137,12 @@ class Monitor:
         if header["versions"] != monitor._versions() or header["columns"] != list(rules.used_columns):
             raise StateError("the monitor was saved under other rules: start anew, or load it with those rules")
         width = len(rules.key)
-        keys = [row[0] if width == 1 else row[:width] for row in rows]
-        cells = {name: [row[width + at] for row in rows] for at, name in enumerate(rules.used_columns)}
-        monitor._reader.learn(cells)
-        monitor.shard.settle(monitor.shard.apply(Delta([], keys, cells)))
+        for start in range(0, len(rows), LOADED_AT_ONCE):
+            share = rows[start : start + LOADED_AT_ONCE]
+            keys = [row[0] if width == 1 else row[:width] for row in share]
+            cells = {name: [row[width + at] for row in share] for at, name in enumerate(rules.used_columns)}
+            monitor._reader.learn(cells)
+            monitor.shard.settle(monitor.shard.apply(Delta([], keys, cells)))
         monitor.batch = header["batch"]
         for id_, *cause in header["causes"]:
             monitor._causes[id_] = Cause(*snapshot.untagged_row(cause))

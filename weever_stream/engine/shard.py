@@ -106,8 +106,11 @@ class Shard:
         """Ends the batch: old cells are forgotten."""
         self.table.settle(outcome.gone, outcome.old)
 
-    def scan(self, rule: str, *, chunk: int = 1024) -> Iterator[tuple[Ids, Ids]]:
-        """Every open violation of a rule as arrays of row ids, asked anew; nothing is stored for it."""
+    def scan(self, rule: str, *, chunk: int = 128) -> Iterator[tuple[Ids, Ids]]:
+        """Every open violation of a rule as arrays of row ids, asked anew; nothing is stored for it.
+
+        The rows ask in small chunks: each may have as many partners as there are rows.
+        """
         constraint = self.constraints[rule]
         live = self.table.live()
         done = np.zeros(self.table.capacity, dtype=bool)
