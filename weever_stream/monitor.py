@@ -22,7 +22,6 @@ from weever_stream.model.rules.ruleset import Rules
 from weever_stream.recount import recount
 from weever_stream.redaction import Redaction
 
-
 LOADED_AT_ONCE = 10_000
 
 
