@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
@@ -22,13 +25,23 @@ _json = json.JSONEncoder(default=str, separators=(",", ":")).encode
 
 
 def key_json(key: KeyTuple) -> str:
-    """As `_json`, several times faster for the usual keys."""
+    """A key as JSON; equal keys give equal texts, whatever the types of their numbers.
+
+    >>> key_json((1, "x")) == key_json((Decimal("1.0"), "x"))
+    True
+    """
     if len(key) == 1:
         if type(key[0]) is int:
             return f"[{key[0]}]"
         if type(key[0]) is str:
             return f"[{encode_basestring_ascii(key[0])}]"
-    return _json(key)
+    return _json([_plain(value) for value in key])
+
+
+def _plain(value: Value) -> Value:
+    if isinstance(value, Decimal | float) and math.isfinite(value):
+        return int(value) if value == int(value) else str(Fraction(value))
+    return value
 
 
 def digest(head: str, t: str, u: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from weever_stream.announcer import Announcer, digest, key_json
 from weever_stream.causes import Causes
 from weever_stream.engine.domain import Codes, Ids
-from weever_stream.engine.findings import NOBODY, Label, Pairs, unpacked
+from weever_stream.engine.findings import NOBODY, Label, unpacked
 from weever_stream.engine.grouping import cut
 from weever_stream.engine.shard import Change, Outcome
 from weever_stream.model.changes import Cause, ChangeBatch, Key
@@ -58,15 +58,13 @@ class BatchEvents:
             return []
         t, u = unpacked(pairs)
         omitted: dict[int, int] = {}
-        if constraint.is_single:
-            indexes = self._causes.of_pairs(t, u, constraint, op)
-        elif constraint.emit is Emit.ROWS:
-            indexes = self._causes_of_rows(t, constraint, change.gained if op == "new" else change.lost, op)
-        else:
-            indexes = self._causes.of_pairs(t, u, constraint, op)
-            if op == "new" and len(pairs) > constraint.max_pairs:
-                kept, omitted = self._capped(constraint, t, u)
-                t, u, indexes = t[kept], u[kept], indexes[kept]
+        partners = u
+        if constraint.emit is Emit.ROWS and not constraint.is_single:
+            partners = change.gained if op == "new" else change.lost
+        indexes = self._causes.of_pairs(t, partners, constraint, op)
+        if op == "new" and constraint.emit is Emit.PAIRS and not constraint.is_single and len(t) > constraint.max_pairs:
+            kept, omitted = self._capped(constraint, t, u)
+            t, u, indexes = t[kept], u[kept], indexes[kept]
         events = _RuleEvents(self._announcer, self._outcome, constraint, op)
         return sorted(self._written(events, t, u, indexes, omitted), key=_by_id)
 
@@ -86,20 +84,13 @@ class BatchEvents:
             event["reason"] = "deleted" if cause.op == "delete" else "repaired"
         return cause
 
-    def _causes_of_rows(self, rows: Ids, constraint: DenialConstraint, pairs: Pairs, op: str) -> Ids:
-        """For rows that are announced alone: the latest cause among the pairs that are known of each."""
-        t, u = unpacked(pairs)
-        causes = self._causes.of_pairs(t, u, constraint, op)
-        order = np.lexsort((causes, t))
-        last: Ids = causes[order][np.searchsorted(t[order], rows, side="right") - 1]
-        return last
-
     def _capped(self, constraint: DenialConstraint, t: Ids, u: Ids) -> tuple[Ids, dict[int, int]]:
         """Places of at most `max_pairs` openings for one change, and how many are missing, by the last one kept."""
         first, second = (self._causes.of_rows(rids, constraint, "new") for rids in (t, u))
         index = np.maximum(first, second)
         partner = np.where(first == index, u, t)
-        order = np.lexsort((self._announcer.table.rank(partner), index))
+        rank = self._announcer.table.rank
+        order = np.lexsort((rank(t), rank(partner), index))
         kept: list[Ids] = []
         omitted = {}
         for share in cut(order, np.flatnonzero(np.diff(index[order], prepend=-2))):

@@ -16,7 +16,7 @@ from weever_stream.events import BatchEvents, Event
 from weever_stream.explain import Explanation, explanation
 from weever_stream.model.changes import Cause, ChangeBatch, ChangeReader, Key
 from weever_stream.model.errors import InvariantError, StateError, WeeverError
-from weever_stream.model.rules.constraint import DenialConstraint
+from weever_stream.model.rules.constraint import DenialConstraint, Emit
 from weever_stream.model.rules.predicate import Value
 from weever_stream.model.rules.ruleset import Rules
 from weever_stream.recount import recount
@@ -49,6 +49,7 @@ class Monitor:
         self._announcer = Announcer(rules, self.shard.table, Redaction(rules.redact))
         self._causes: dict[str, Cause] = {}
         self._reader = ChangeReader(rules)
+        self._is_halfway = False
 
     @property
     def rows(self) -> int:
@@ -59,9 +60,15 @@ class Monitor:
         return dict(self.shard.open)
 
     def apply(self, changes: Iterable[Mapping[str, Any]], *, detected_ms: int | None = None) -> list[Event]:
-        """Applies a batch and answers its net violation events, in a fixed order."""
+        """Applies a batch and answers its net violation events, in a fixed order.
+
+        Should anything fail once the rows have changed, no later batch is taken: its events would not add up.
+        """
+        if self._is_halfway:
+            raise InvariantError("an earlier batch failed halfway: go on from the last saved monitor")
         read = self._reader.read(list(changes))
         last, delta = self._net(read)
+        self._is_halfway = True
         outcome = self.shard.apply(delta)
         stamp = int(time.time() * 1000) if detected_ms is None else detected_ms
         batch = BatchEvents(self._announcer, outcome, read, last, self.batch, stamp)
@@ -70,22 +77,27 @@ class Monitor:
             events.append(event)
             self._remember(event, cause)
         self.shard.settle(outcome)
+        self._is_halfway = False
         self.batch += 1
         return events
 
     def _remember(self, event: Event, cause: Cause) -> None:
-        """Keeps the change behind each announced violation for as long as it is open."""
+        """Keeps the change behind each violation that `explain` can be asked about, for as long as it is open."""
+        if self.rules.by_id[event["rule"]].emit is not Emit.PAIRS:
+            return
         if event["op"] == "new":
             self._causes[event["id"]] = cause
         else:
             self._causes.pop(event["id"], None)
 
     def violations(self, rule: str) -> Iterator[Violation]:
-        """What holds now, asked anew."""
+        """What holds now, asked anew; take it before the next batch."""
         self._constraint(rule)
-        for t, u in self.shard.scan(rule):
-            for a, b in zip(t.tolist(), u.tolist(), strict=True):
-                yield self._violation(rule, a, b)
+        return (
+            self._violation(rule, a, b)
+            for t, u in self.shard.scan(rule)
+            for a, b in zip(t.tolist(), u.tolist(), strict=True)
+        )
 
     def check(self) -> None:
         """Checks every index against the table, and every count against one that is made without the engine.
@@ -120,7 +132,7 @@ class Monitor:
         """The monitor's rows and place as versioned bytes; see `load`."""
         names = self.rules.used_columns
         table = self.shard.table
-        header: dict[str, Any] = {"batch": self.batch, "columns": list(names), "versions": self._versions()}
+        header: dict[str, Any] = self._terms() | {"batch": self.batch}
         header["causes"] = [[id_, *snapshot.tagged_row(cause)] for id_, cause in self._causes.items()]
         rows = (
             (*self._announcer.key_tuple(rid), *(table.value(name, rid) for name in names))
@@ -133,22 +145,26 @@ class Monitor:
         """A monitor as it was saved, under the same rules; raises StateError where bytes or rules do not fit."""
         header, rows = snapshot.read(data)
         monitor = Monitor(rules)
-        if header["versions"] != monitor._versions() or header["columns"] != list(rules.used_columns):
+        if {name: header.get(name) for name in monitor._terms()} != monitor._terms():
             raise StateError("the monitor was saved under other rules: start anew, or load it with those rules")
         width = len(rules.key)
         for start in range(0, len(rows), LOADED_AT_ONCE):
             share = rows[start : start + LOADED_AT_ONCE]
             keys = [row[0] if width == 1 else row[:width] for row in share]
             cells = {name: [row[width + at] for row in share] for at, name in enumerate(rules.used_columns)}
-            monitor._reader.learn(cells)
-            monitor.shard.settle(monitor.shard.apply(Delta([], keys, cells)))
+            monitor._reader.learn({name: [row[at] for row in share] for at, name in enumerate(rules.key)} | cells)
+            monitor.shard.settle(monitor.shard.apply(Delta([], keys, cells), listing=False))
         monitor.batch = header["batch"]
         for id_, *cause in header["causes"]:
             monitor._causes[id_] = Cause(*snapshot.untagged_row(cause))
         return monitor
 
-    def _versions(self) -> dict[str, str]:
-        return {constraint.id: constraint.version for constraint in self.rules}
+    def _terms(self) -> dict[str, Any]:
+        """What a saved monitor must share with the rules that it is loaded under."""
+        columns = {name: type_.name for name, type_ in sorted(self.rules.columns.items())}
+        versions = {constraint.id: [constraint.version, constraint.emit.value] for constraint in self.rules}
+        key, used = list(self.rules.key), list(self.rules.used_columns)
+        return {"dataset": self.rules.dataset, "key": key, "types": columns, "columns": used, "versions": versions}
 
     def _constraint(self, rule: str) -> DenialConstraint:
         if rule not in self.rules.by_id:

@@ -111,7 +111,7 @@ def apply_change(rules: Rules, rows: dict[Key, Row], change: Mapping[str, Any]) 
     if op == "delete":
         rows.pop(_key(rules, before, key), None)
         return
-    new = _key(rules, after, key)
+    new = _key(rules, after, key, before)
     old = _key(rules, before, key, after) if op == "update" else new
     last = rows.pop(old, None) or rows.get(new, {})
     rows[new] = _image(rules, after, last) | dict(zip(rules.key, new, strict=True))

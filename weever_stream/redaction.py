@@ -43,7 +43,8 @@ class Redaction:
         if name not in self.columns or value is None:
             return value
         text = str(Fraction(value)) if _is_finite_number(value) else str(value)
-        return "hash" + hashlib.blake2b(text.encode(), key=self._secret, digest_size=8).hexdigest()
+        data = text.encode("utf-8", "surrogatepass")
+        return "hash" + hashlib.blake2b(data, key=self._secret, digest_size=8).hexdigest()
 
 
 def _is_finite_number(value: Value) -> bool:

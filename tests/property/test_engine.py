@@ -44,7 +44,7 @@ KEYS: dict[str, tuple[str, list[Any]]] = {
     "id": ("long", list(range(9))),
     "name": ("string", ["k1", "k2", "k3", "k10", "é"]),
 }
-FAMILIES = (("a", "b", "d", "n"), ("s", "r"), ("f", "g"), ("w", "x"), ("y", "z"), ("p",))
+FAMILIES = (("a", "b", "d", "n", "id"), ("s", "r", "name"), ("f", "g"), ("w", "x"), ("y", "z"), ("p",))
 CONSTANTS = {
     "a": ["1", "9007199254740993", "1.5"],
     "s": ["'a'", "''", "'b'"],
@@ -179,7 +179,8 @@ def changes(draw: st.DrawFn, rules: Rules, size: int) -> dict[str, Any]:
         kept = draw(st.sets(st.sampled_from(list(row)))) if row else ()
         row = {name: UNCHANGED if name in kept else value for name, value in row.items()}
         return {"op": "update", "after": key | row}
-    return draw(st.sampled_from(({"op": kind, "after": key | row}, {"op": kind, "key": key, "after": key | row})))
+    images = ({"after": key | row}, {"key": key, "after": key | row}, {"key": key, "after": row})
+    return {"op": kind} | draw(st.sampled_from(images))
 
 
 def batches(rules: Rules, size: int, most: int) -> st.SearchStrategy[list[dict[str, Any]]]:

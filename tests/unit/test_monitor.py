@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import subprocess
 import sys
 from datetime import UTC, date, datetime
@@ -15,8 +16,10 @@ import duckdb
 import pytest
 
 from weever_stream import Monitor, Rules, Violation
-from weever_stream.model.errors import ChangeError, StateError, WeeverError
+from weever_stream.engine import route
+from weever_stream.model.errors import ChangeError, InvariantError, StateError, WeeverError
 from weever_stream.model.rules.predicate import Value
+from weever_stream.model.types import UNCHANGED
 from weever_stream.plan import plan_of, text_of
 
 RULES = """
@@ -165,6 +168,62 @@ def test_a_violation_that_a_delete_ended_is_not_called_repaired(emit: str) -> No
     monitor.apply(inserts([{"id": 1, "g": 1, "x": 1}, {"id": 2, "g": 1, "x": 2}]))
     ended = monitor.apply([{"op": "delete", "key": {"id": 1}}, {"op": "update", "after": {"id": 2, "g": 1, "x": 9}}])
     assert {(event["reason"], event["cause"]["op"]) for event in ended} == {("deleted", "delete")}
+
+
+def test_a_key_that_only_key_holds_is_a_cell_too() -> None:
+    monitor = Monitor(Rules.loads("version: 1\ndataset: d\nkey: [id]\nrules: [{id: r, deny: t.id = t'.parent}]"))
+    rows = [{"op": "insert", "key": {"id": n}, "after": {"parent": n + 1}} for n in range(3)]
+    assert len(monitor.apply(rows)) == 2
+    unchanged = {"op": "update", "key": {"id": 1}, "after": {"id": UNCHANGED, "parent": 7}}
+    assert [event["reason"] for event in monitor.apply([unchanged])] == ["repaired"]
+    assert monitor.rows == 3
+
+
+@pytest.mark.parametrize("emit", ["pairs", "rows", "groups"])
+@pytest.mark.parametrize("limit", [0, 4_096])
+def test_a_loaded_monitor_sends_the_same_events(emit: str, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the order in which its rows stand, and whichever way partners are searched."""
+    monkeypatch.setattr(route, "SCAN_LIMIT", {"=": limit, "<": limit})
+    rules = Rules.loads(
+        "version: 1\ndataset: d\nkey: [id]\nrules:\n"
+        f"  - {{id: fd, fd: g -> s, emit: {emit}, max_pairs: 3}}\n"
+        f"  - {{id: order, deny: \"t.g = t'.g and t.n > t'.n and t.m < t'.m\", emit: {emit}, max_pairs: 2}}\n"
+    )
+    rng = random.Random(5)
+
+    def batch() -> list[dict[str, Any]]:
+        rows = [{"id": rng.randrange(60), **{name: rng.randrange(4) for name in "gsnm"}} for _ in range(30)]
+        return [{"op": "delete" if row["s"] == 0 else "update", "after": row, "key": {"id": row["id"]}} for row in rows]
+
+    monitor = Monitor(rules)
+    for _ in range(12):
+        loaded, changes = Monitor.load(monitor.save(), rules), batch()
+        assert loaded.apply(changes, detected_ms=1) == monitor.apply(changes, detected_ms=1)
+        monitor.check()
+
+
+@pytest.mark.parametrize(("old", "new"), [("key: [id]", "key: [id, zip]"), ("dataset: tax", "dataset: other")])
+def test_a_monitor_is_not_loaded_under_another_key_or_dataset(monitor: Monitor, old: str, new: str) -> None:
+    with pytest.raises(StateError, match="other rules"):
+        Monitor.load(monitor.save(), Rules.loads(RULES.replace(old, new)))
+
+
+def test_no_batch_is_taken_after_one_that_failed_halfway(monitor: Monitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitor.shard, "settle", lambda _outcome: {}["gone"])
+    with pytest.raises(KeyError):
+        monitor.apply(inserts([{"id": 9, "zip": "90001", "city": "X"}]))
+    with pytest.raises(InvariantError, match="failed halfway"):
+        monitor.apply([])
+
+
+def test_check_notices_groups_and_degrees_that_are_kept_wrongly() -> None:
+    for emit in ("groups", "rows"):
+        monitor = Monitor(Rules.loads(FD.replace('"}', f'", emit: {emit}}}')))
+        monitor.apply(inserts([{"id": n, "g": 1, "s": n} for n in range(3)]))
+        monitor.check()
+        monitor.shard.groups["r"].clear() if emit == "groups" else monitor.shard._degrees["r"].fill(0)
+        with pytest.raises(InvariantError, match="rule r"):
+            monitor.check()
 
 
 def test_max_pairs_caps_pairs_and_says_so_but_never_rows() -> None:

@@ -8,8 +8,10 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pyroaring import BitMap
 
-from weever_stream.engine.domain import Ids
+from weever_stream.engine.bitmaps import bitmap_of, ids_of
+from weever_stream.engine.domain import Ids, grown
 from weever_stream.engine.probe import Role
 from weever_stream.engine.table import Table
 from weever_stream.model.rules.constraint import DenialConstraint, Emit
@@ -17,7 +19,6 @@ from weever_stream.model.rules.predicate import Value
 
 Pairs = NDArray[np.int64]  # t's row id in the upper half, u's in the lower
 Label = tuple[Value, ...]
-Degrees = tuple[Ids, Ids, Ids]
 NO_PAIRS: Pairs = np.empty(0, dtype=np.int64)
 NOBODY = 0xFFFFFFFF  # stands for u where a single row breaks a rule
 
@@ -42,18 +43,61 @@ class Collector(Protocol):
     def add_counts(self, rule: str, role: Role, own: Ids, counts: Ids) -> None:
         """How many pairs each of these rows is in. They look alike to the rule and stand in one partition."""
 
-    def add_rows(self, rule: str, rows: Ids, degrees: Ids, partners: Ids) -> None:
-        """What `add_counts` told for `emit: rows`: rows on both sides, in how many pairs, one partner of each."""
+    def add_rows(self, rule: str, rids: Ids, counts: Ids, found: Ids, told: Ids) -> None:
+        """What `add_counts` told, for `emit: rows`: asking rows with their numbers of pairs, and the other rows of
+        these pairs with theirs."""
+
+
+class Degrees:
+    """In how many pairs each row was found, and the last of the asking rows that it was found with.
+
+    Arrays over all row ids that are used again and again; a bitmap knows which places were touched.
+    """
+
+    def __init__(self) -> None:
+        self._touched = BitMap()
+        self._count: NDArray[np.int64] = np.zeros(16, dtype=np.int64)
+        self._last: NDArray[np.int64] = np.zeros(16, dtype=np.int64)
+
+    def reserve(self, rows: int) -> None:
+        self._count, self._last = grown(self._count, rows, 0), grown(self._last, rows, 0)
+
+    def add(self, rids: Ids, counts: Ids, turn: int) -> None:
+        """Different rows, found in so many pairs with asking rows of which `turn` was the last."""
+        self._touched |= bitmap_of(rids)
+        self._count[rids] += counts
+        self._last[rids] = np.maximum(self._last[rids], turn)
+
+    def add_pairs(self, rids: Ids, turns: Ids) -> None:
+        self._touched |= bitmap_of(rids)
+        np.add.at(self._count, rids, np.int64(1))
+        np.maximum.at(self._last, rids, turns)
+
+    def take(self) -> tuple[Ids, Ids, Ids]:
+        """Rows, numbers of pairs and turns; then all is zero again."""
+        rids = ids_of(self._touched).astype(np.int64)
+        counts, turns = self._count[rids], self._last[rids]
+        self._count[rids] = self._last[rids] = 0
+        self._touched = BitMap()
+        return rids, counts, turns
 
 
 class Findings:
     """A collector: pairs for `emit: pairs`, pairs of each row for `rows`, pairs of each group for `groups`, and the
     number of violations for every rule."""
 
-    def __init__(self, table: Table, constraints: Mapping[str, DenialConstraint]) -> None:
+    def __init__(
+        self,
+        table: Table,
+        constraints: Mapping[str, DenialConstraint],
+        degrees: Mapping[str, Degrees] | None = None,
+        turns: Ids | None = None,
+    ) -> None:
+        """For rules with `emit: rows`: where to add up degrees, and the turn of each row that asks (0: it does not)."""
         self._table, self._constraints = table, constraints
+        self._degrees = degrees or {}
+        self._turns: Ids = NO_PAIRS if turns is None else turns
         self._pairs: defaultdict[str, list[Pairs]] = defaultdict(list)
-        self._rows: defaultdict[str, list[Degrees]] = defaultdict(list)
         self.totals: Counter[str] = Counter()
         self.groups: defaultdict[str, Counter[Label]] = defaultdict(Counter)
         self._labels: dict[tuple[str, Role, tuple[int, ...]], Label] = {}
@@ -70,9 +114,8 @@ class Findings:
                 t, u = np.minimum(own, other), np.maximum(own, other)
             self._pairs[rule].append(packed(t, u))
         elif emit is Emit.ROWS:
-            for rows, partners in ((own, other), (other, own)):
-                each, at, degrees = np.unique(rows, return_index=True, return_counts=True)
-                self._rows[rule].append((each, degrees, partners[at]))
+            self._degrees[rule].add_pairs(own, self._turns[other])
+            self._degrees[rule].add_pairs(other, self._turns[own])
         elif emit is Emit.GROUPS:
             rids, counts = np.unique(own, return_counts=True)
             for rid, count in zip(rids.tolist(), counts.tolist(), strict=True):
@@ -84,8 +127,9 @@ class Findings:
         if found and self.wants(rule) is Emit.GROUPS:
             self.groups[rule][self._label(rule, role, int(own[0]))] += found
 
-    def add_rows(self, rule: str, rows: Ids, degrees: Ids, partners: Ids) -> None:
-        self._rows[rule].append((rows, degrees, partners))
+    def add_rows(self, rule: str, rids: Ids, counts: Ids, found: Ids, told: Ids) -> None:
+        self._degrees[rule].add(rids, counts, int(self._turns[found].max()))
+        self._degrees[rule].add(found, told, int(self._turns[rids].max()))
 
     def add_single(self, rule: str, rids: Ids) -> None:
         self.totals[rule] += len(rids)
@@ -94,14 +138,6 @@ class Findings:
     def pairs(self, rule: str) -> Pairs:
         found = self._pairs[rule]
         return np.concatenate(found) if found else NO_PAIRS
-
-    def rows(self, rule: str) -> Degrees:
-        """Rows, the number of pairs, and a partner; a row may come several times."""
-        found = self._rows[rule]
-        if not found:
-            return NO_PAIRS, NO_PAIRS, NO_PAIRS
-        rows, degrees, partners = (np.concatenate(part) for part in zip(*found, strict=True))
-        return rows, degrees, partners
 
     def _label(self, rule: str, role: Role, own: int) -> Label:
         """The group of a pair: t's values of the equality columns, which u holds in its own columns as well."""
@@ -135,9 +171,9 @@ class Involved:
         del rule, role
         self._rows.append(own[counts > 0])
 
-    def add_rows(self, rule: str, rows: Ids, degrees: Ids, partners: Ids) -> None:
+    def add_rows(self, rule: str, rids: Ids, counts: Ids, found: Ids, told: Ids) -> None:
         """Counts are wanted, so nobody tells of rows."""
-        raise AssertionError(rule, rows, degrees, partners)
+        raise AssertionError(rule, rids, counts, found, told)
 
     def count(self) -> int:
         return len(np.unique(np.concatenate(self._rows))) if self._rows else 0

@@ -47,20 +47,8 @@ class Probe:
         return tuple(Probe(name, Operator.NE, name) for name in self.any_of) or (self,)
 
     @property
-    def is_same_column(self) -> bool:
-        return self.own == self.other
-
-    @property
     def others(self) -> tuple[str, ...]:
         return self.any_of or (self.other,)
-
-    def holds(self, table: Table, own: Ids, other: Ids) -> Mask:
-        """For arrays of row ids, pair by pair."""
-        result = np.zeros(len(own), dtype=bool)
-        for part in self.parts:
-            left, right = table.columns[part.own], table.columns[part.other]
-            result |= left.domain.compare(part.op, left.codes[own], right.codes[other])
-        return result
 
     def __str__(self) -> str:
         return " or ".join(f"{part.own} {part.op} {part.other}" for part in self.parts)

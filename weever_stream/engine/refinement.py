@@ -155,10 +155,7 @@ class Refinement:
             told = np.where(self._asking[found], np.searchsorted(np.sort(rids), found), told)
         elif self._role == "u":
             told[self._asking[found]] = 0
-        rows, degrees = np.concatenate([rids, found]), np.concatenate([counts, told])
-        partners = np.concatenate([np.full(len(rids), found[-1]), np.full(len(found), rids[-1])])
-        kept = degrees > 0
-        self._collector.add_rows(rule, rows[kept], degrees[kept], partners[kept])
+        self._collector.add_rows(rule, rids[counts > 0], counts[counts > 0], found[told > 0], told[told > 0])
 
     def _askers(self, partition: Partition, pid: int) -> BitMap:
         """The rows of a partition that ask themselves."""

@@ -107,7 +107,12 @@ class Route:
             for rule in view.rules:
                 self._serve(view, rule)
         self.schedule: Schedule = plan(self.rules, self.cardinality)
-        self.scan_limit = SCAN_LIMIT["<" if any(side.ordered for side in self.sides) else "="]
+
+    @property
+    def scan_limit(self) -> int:
+        """Keys that are not exact are compared value by value where they tie: then indexes pay sooner."""
+        ordered = [self._table.columns[name].domain for side in self.sides for name in side.ordered]
+        return SCAN_LIMIT["<" if ordered and all(domain.exact for domain in ordered) else "="]
 
     def _views(self) -> Iterator[View]:
         """Symmetric rules are asked as t alone: as u they would find the same."""

@@ -49,7 +49,7 @@ class Schedule:
     slack: int
 
     def could_change(self, cardinality: Cardinality) -> bool:
-        """False while no two cardinalities can have changed their order since planning. O(columns)."""
+        """False while no two cardinalities can have changed their order, near ties aside. O(columns)."""
         drift = max((abs(cardinality(name) - planned) for name, planned in self.planned_at.items()), default=0)
         return 2 * drift >= self.slack
 

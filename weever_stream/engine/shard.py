@@ -32,13 +32,13 @@ class Delta:
 class Change:
     """What one batch did to one rule. Row ids as in the shard's table; `u` is NOBODY where a row stands alone.
 
-    For `emit: rows`, `gained` and `lost` are rows with one partner each that made the difference.
+    For `emit: rows`, `gained` and `lost` name for each row the last of the changed rows that it met, or NOBODY.
     """
 
     opened: Pairs = field(default_factory=lambda: NO_PAIRS)
     retracted: Pairs = field(default_factory=lambda: NO_PAIRS)
-    gained: Pairs = field(default_factory=lambda: NO_PAIRS)
-    lost: Pairs = field(default_factory=lambda: NO_PAIRS)
+    gained: Ids = field(default_factory=lambda: NO_PAIRS)
+    lost: Ids = field(default_factory=lambda: NO_PAIRS)
     opened_groups: dict[Label, tuple[int, int]] = field(default_factory=dict)
     retracted_groups: list[Label] = field(default_factory=list)
 
@@ -67,18 +67,20 @@ class Shard:
         self.routes = _routes(self.table, [c for c in constraints if not c.is_single])
         self.open: Counter[str] = Counter({constraint.id: 0 for constraint in constraints})
         self.groups: dict[str, Counter[Label]] = {c.id: Counter() for c in constraints if c.emit is Emit.GROUPS}
-        self._degrees: dict[str, NDArray[np.int32]] = {
-            c.id: np.zeros(16, dtype=np.int32) for c in constraints if c.emit is Emit.ROWS
-        }
+        by_row = [c.id for c in constraints if c.emit is Emit.ROWS and not c.is_single]
+        self._degrees: dict[str, NDArray[np.int64]] = {rule: np.zeros(16, dtype=np.int64) for rule in by_row}
+        self._gained, self._lost = ({rule: Degrees() for rule in by_row} for _ in range(2))
 
-    def apply(self, delta: Delta) -> Outcome:
-        """Removes and writes rows; answers the net change of every rule. Call `settle` with the outcome afterwards."""
+    def apply(self, delta: Delta, *, listing: bool = True) -> Outcome:
+        """Removes and writes rows; answers the net change of every rule. Call `settle` with the outcome afterwards.
+
+        Without `listing` the pairs of `emit: pairs` are counted alone.
+        """
         table = self.table
         removed = table.ids_of(delta.removed)
         removed = removed[removed >= 0]
         written, known = table.allocate(delta.written)
         new = table.encode(delta.cells)
-        before, after = Findings(table, self.constraints), Findings(table, self.constraints)
         if known.any():
             touched = {name: ~known | (codes != self._current(name, written, known)) for name, codes in new.items()}
         else:
@@ -86,6 +88,8 @@ class Shard:
         changed = np.logical_or.reduce([~known, *touched.values()])
         old_rids = np.concatenate([removed, written[known & changed]])
         old = table.image(old_rids)
+        asking = np.concatenate([written, removed])  # in this order a delete is the last word on what it ended
+        before, after = self._findings(self._lost, asking, listing), self._findings(self._gained, asking, listing)
         shares = [(route, _share(route, touched, known)) for route in self.routes]
         if len(old_rids):
             for route, share in shares:
@@ -100,7 +104,7 @@ class Shard:
             route.search(written[share], after)
             route.replan()
         self._ask_singles(written[changed], after)
-        return Outcome(self._net(before, after), removed, written[changed], old_rids, old)
+        return Outcome(self._net(before, after, asking), removed, written[changed], old_rids, old)
 
     def settle(self, outcome: Outcome) -> None:
         """Ends the batch: old cells are forgotten."""
@@ -146,7 +150,17 @@ class Shard:
     def _ask_single(self, constraint: DenialConstraint, rids: Ids, findings: Findings) -> None:
         findings.add_single(constraint.id, rids[passes(self.table, constraint.filters_t, rids)])
 
-    def _net(self, before: Findings, after: Findings) -> dict[str, Change]:
+    def _findings(self, degrees: Mapping[str, Degrees], asking: Ids, listing: bool) -> Findings:
+        turns = np.zeros(self.table.capacity if degrees else 0, dtype=np.int64)
+        for each in degrees.values():
+            each.reserve(self.table.capacity)
+            turns[asking] = np.arange(1, len(asking) + 1)
+        constraints: Mapping[str, DenialConstraint] = self.constraints
+        if not listing:
+            constraints = {rule: _counting(constraint) for rule, constraint in self.constraints.items()}
+        return Findings(self.table, constraints, degrees, turns)
+
+    def _net(self, before: Findings, after: Findings, asking: Ids) -> dict[str, Change]:
         result = {}
         for rule, constraint in self.constraints.items():
             if rule not in before.totals and rule not in after.totals:
@@ -155,20 +169,25 @@ class Shard:
             if constraint.emit is Emit.GROUPS:
                 result[rule] = self._net_groups(rule, before.groups[rule], after.groups[rule])
             elif constraint.emit is Emit.ROWS and not constraint.is_single:
-                result[rule] = self._net_rows(rule, before.rows(rule), after.rows(rule))
+                result[rule] = self._net_rows(rule, asking)
             elif constraint.emit is not Emit.COUNTS:
                 result[rule] = _net_pairs(before.pairs(rule), after.pairs(rule))
         return result
 
-    def _net_rows(self, rule: str, lost: Degrees, gained: Degrees) -> Change:
+    def _net_rows(self, rule: str, asking: Ids) -> Change:
         degrees = self._degrees[rule] = grown(self._degrees[rule], self.table.capacity, 0)
-        touched = np.unique(np.concatenate([lost[0], gained[0]]))
-        had = degrees[touched] > 0
-        np.add.at(degrees, gained[0], gained[1].astype(np.int32))
-        np.subtract.at(degrees, lost[0], lost[1].astype(np.int32))
-        has = degrees[touched] > 0
-        alone = (touched << 32) | NOBODY
-        return Change(alone[has & ~had], alone[had & ~has], packed(gained[0], gained[2]), packed(lost[0], lost[2]))
+        lost, fewer, ended_by = self._lost[rule].take()
+        gained, more, begun_by = self._gained[rule].take()
+        had_lost, had_gained = degrees[lost] > 0, degrees[gained] > 0
+        degrees[lost] -= fewer
+        degrees[gained] += more
+        opened, retracted = ~had_gained & (degrees[gained] > 0), had_lost & (degrees[lost] == 0)
+        return Change(
+            _alone(gained[opened]),
+            _alone(lost[retracted]),
+            _at_turn(asking, begun_by[opened]),
+            _at_turn(asking, ended_by[retracted]),
+        )
 
     def _net_groups(self, rule: str, lost: Counter[Label], gained: Counter[Label]) -> Change:
         groups, change = self.groups[rule], Change()
@@ -198,11 +217,37 @@ class Shard:
         self.table.check()
         for route in self.routes:
             route.check()
-        for rule, constraint in self.constraints.items():
-            found = Findings(self.table, {rule: replace(constraint, emit=Emit.COUNTS)})
-            self._ask(constraint, self.table.live(), found)
-            if found.totals[rule] != self.open[rule]:
-                raise InvariantError(f"rule {rule}: {self.open[rule]} open violations, {found.totals[rule]} found")
+        for constraint in self.constraints.values():
+            self._check_rule(constraint)
+
+    def _check_rule(self, constraint: DenialConstraint) -> None:
+        rule, live, degrees = constraint.id, self.table.live(), Degrees()
+        degrees.reserve(self.table.capacity)
+        turns = np.zeros(self.table.capacity, dtype=np.int64)
+        found = Findings(self.table, {rule: _counting(constraint)}, {rule: degrees}, turns)
+        self._ask(constraint, live, found)
+        if found.totals[rule] != self.open[rule]:
+            raise InvariantError(f"rule {rule}: {self.open[rule]} open violations, {found.totals[rule]} found")
+        if constraint.emit is Emit.GROUPS and found.groups[rule] != self.groups[rule]:
+            raise InvariantError(f"rule {rule}: {len(self.groups[rule])} groups, {len(found.groups[rule])} found")
+        if rule in self._degrees:
+            rids, counts, _ = degrees.take()
+            kept = np.flatnonzero(self._degrees[rule])
+            if not (np.array_equal(kept, rids[counts > 0]) and np.array_equal(self._degrees[rule][rids], counts)):
+                raise InvariantError(f"rule {rule}: the rows that are in violations are kept wrongly")
+
+
+def _alone(rids: Ids) -> Pairs:
+    return packed(rids, np.full(len(rids), NOBODY))
+
+
+def _at_turn(asking: Ids, turns: Ids) -> Ids:
+    """The row that asked at each turn; NOBODY at turn 0."""
+    return np.concatenate([[NOBODY], asking])[turns]
+
+
+def _counting(constraint: DenialConstraint) -> DenialConstraint:
+    return replace(constraint, emit=Emit.COUNTS) if constraint.emit is Emit.PAIRS else constraint
 
 
 def _net_pairs(lost: Pairs, gained: Pairs) -> Change:

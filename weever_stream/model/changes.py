@@ -25,7 +25,6 @@ class Cause(NamedTuple):
 
     op: str
     key: Key
-    at: int
     ts_ms: int | None
     position: str | None
 
@@ -80,7 +79,7 @@ class ChangeBatch:
 
     def cause(self, index: int) -> Cause:
         change = self.changes[index]
-        return Cause(change["op"], self.keys[index], index, change.get("ts_ms"), change.get("position"))
+        return Cause(change["op"], self.keys[index], change.get("ts_ms"), change.get("position"))
 
 
 class ChangeReader:
@@ -124,6 +123,8 @@ class ChangeReader:
 
     def _read(self, changes: Sequence[Change], families: dict[str, Family]) -> ChangeBatch:
         _require_mappings(changes, "a change is a mapping, not {}")
+        _require(_fetched("ts_ms", changes), int, "ts_ms is a number of milliseconds, not {!r}")
+        _require(_fetched("position", changes), str, "position is a text, not {!r}")
         ops = _fetched("op", changes)
         unknown = [op for op in ops if op not in OPS]
         if unknown:
@@ -138,6 +139,8 @@ class ChangeReader:
         cells = {name: [None] * len(images) if nothing else _fetched(name, images) for name in self._names}
         has_unchanged = any(type(UNCHANGED) in set(map(type, raw)) for raw in cells.values())
         read = {name: self._column(name, raw, families) for name, raw in cells.items()}
+        if not nothing:
+            read |= {name: column for name, column in self._by_column(keys).items() if name in read}
         if families != self._families:
             self._check_comparable(families)
         return ChangeBatch(changes, ops, keys, moved, read, has_unchanged)
@@ -162,14 +165,20 @@ class ChangeReader:
             ]
             _require_mappings(sources, "`before` and `key` are mappings, not {}")
         columns = self._key_columns(sources, families)
-        if any(None in column for column in columns):
-            for at in sorted({at for column in columns for at, value in enumerate(column) if value is None}):
-                sources[at] = changes[at].get("key")
-                if not self._has_key(sources[at]):
+        if any(None in column or UNCHANGED in column for column in columns):
+            for at in sorted({at for column in columns for at, value in enumerate(column) if _is_hole(value)}):
+                found = (part for part in map(changes[at].get, ("key", "before")) if self._has_key(part))
+                sources[at] = next(found, None)
+                if sources[at] is None:
                     wanted = ", ".join(self._key)
                     raise ValueError(f"no key: {wanted} must be in `key`, `after` or `before` and not null")
             columns = self._key_columns(sources, families)
         return _keys_of(columns)
+
+    def _by_column(self, keys: Sequence[Key]) -> dict[str, list[Value]]:
+        """The key columns, which `after` need not hold."""
+        columns: Any = [keys] if len(self._key) == 1 else zip(*keys, strict=True)
+        return {name: list(column) for name, column in zip(self._key, columns, strict=True)}
 
     def _key_columns(self, sources: Sequence[Row], families: dict[str, Family]) -> list[list[Value]]:
         """NULL and NaN are None."""
@@ -178,7 +187,7 @@ class ChangeReader:
     def _has_key(self, image: object) -> bool:
         if not isinstance(image, Mapping):
             return False
-        return all(image.get(name) == image.get(name) is not None for name in self._key)
+        return not any(_is_hole(image.get(name)) or _is_nan(image.get(name)) for name in self._key)
 
     def _moved(
         self, changes: Sequence[Change], ops: Sequence[str], keys: Sequence[Key], families: dict[str, Family]
@@ -216,6 +225,12 @@ def _keys_of(columns: list[list[Value]]) -> list[Key]:
     return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
 
+def _require(values: Sequence[object], kind: type, message: str) -> None:
+    if not set(map(type, values)) <= {kind, type(None)}:
+        wrong = next(value for value in values if value is not None and type(value) is not kind)
+        raise ValueError(message.format(wrong))
+
+
 def _require_mappings(parts: Sequence[object], message: str) -> None:
     if set(map(type, parts)) <= {dict}:
         return
@@ -234,9 +249,13 @@ def _read_undeclared(name: str, raw: list[Any], families: dict[str, Family]) -> 
         known = families.setdefault(name, family)
         if family is not known:
             raise ValueError(f"{value!r} is a {family.value}, but the column holds {known.value}s")
-    if not kinds.keys() & {float, Decimal}:
+    if not any(issubclass(kind, float | Decimal) for kind in kinds):
         return raw
     return [None if _is_nan(value) else value for value in raw]
+
+
+def _is_hole(value: object) -> bool:
+    return value is None or value is UNCHANGED
 
 
 def _is_nan(value: Value) -> bool:
