@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.bars import Bar, Result, ratio
+from benchmarks.bars import LARGE, Bar, Result, ratio
+from benchmarks.rules import CASES
 
 COLOURS = {"met": "green", "missed": "red", "not measured": "dim"}
 
@@ -34,6 +35,7 @@ def costs(results: Sequence[Result]) -> Table:
         "plain insert",
         "plain delete",
         "times plain",
+        "Java",
         "byte/row",
     ):
         table.add_column(name, justify="left" if name == "rule" else "right", no_wrap=name == "rule")
@@ -49,6 +51,7 @@ def costs(results: Sequence[Result]) -> Table:
                 _number(plain and plain["insert_us"]["1"]),
                 _number(plain and plain["delete_us"]["1"]),
                 _number(ratio(result, batch)),
+                _number(CASES[result["case"]].java_us if result["rows"] == LARGE else None),
                 f"{engine['bytes_per_row']:.0f}",
             )
     return table
