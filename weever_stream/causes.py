@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from weever_stream.announcer import Announcer
-from weever_stream.engine.domain import Ids, Mask
-from weever_stream.engine.findings import NOBODY, Label
+from weever_stream.engine.domain import Ids
+from weever_stream.engine.findings import Label
 from weever_stream.engine.shard import Outcome
 from weever_stream.model.changes import Cause, ChangeBatch, Key
 from weever_stream.model.rules.constraint import DenialConstraint
@@ -24,33 +24,34 @@ class Causes:
     def __init__(self, announcer: Announcer, outcome: Outcome, read: ChangeBatch, last: Mapping[Key, int]) -> None:
         self._announcer, self._outcome, self._read, self._last = announcer, outcome, read, last
         self._parts: dict[int, tuple[Cause, dict[str, Any]]] = {}
-        self._changed: dict[str, Mask] = {}
+        self._weights: dict[tuple[str, str], Ids] = {}
 
     def of_rows(self, rids: Ids, constraint: DenialConstraint, op: str) -> Ids:
         """For each row a number that is the greater, the better the last change of it explains what happened: the
         index of the change, and more if it is the delete that ended a violation; -1 where the row did not change."""
-        keys, changed = self._announcer.table.keys, self._changed_rows(constraint)
-        size, ops = len(self._read.keys), self._read.ops
-        weights = {NOBODY: -1}
-        for rid in set(rids.tolist()) - {NOBODY}:
-            if not changed[rid]:
-                weights[rid] = -1
-                continue
-            at = self._last[keys[rid]]
-            index = at if at >= 0 else ~at
-            weights[rid] = index + size if op == "retracted" and ops[index] == "delete" else index
-        return np.fromiter(map(weights.__getitem__, rids.tolist()), dtype=np.int64, count=len(rids))
+        weights = self._weights.get((constraint.id, op))
+        if weights is None:
+            weights = self._weights[constraint.id, op] = self._weighed(constraint, op)
+        return weights[np.minimum(rids, len(weights) - 1)]
 
-    def _changed_rows(self, constraint: DenialConstraint) -> Mask:
-        found = self._changed.get(constraint.id)
-        if found is None:
-            table, outcome = self._announcer.table, self._outcome
-            found = self._changed[constraint.id] = np.zeros(table.capacity, dtype=bool)
-            found[outcome.new_rids] = found[outcome.gone] = True
-            same = [outcome.old[name] == table.columns[name].codes[outcome.old_rids] for name in constraint.columns]
-            found[outcome.old_rids[np.logical_and.reduce(same)]] = False
-            found[outcome.gone] = True
-        return found
+    def _weighed(self, constraint: DenialConstraint, op: str) -> Ids:
+        """The number of every row; the last one stands for NOBODY."""
+        keys, ops = self._announcer.table.keys, self._read.ops
+        rids = self._changed(constraint)
+        last = np.fromiter((self._last[keys[rid]] for rid in rids.tolist()), dtype=np.int64, count=len(rids))
+        indexes = np.where(last >= 0, last, ~last)
+        if op == "retracted" and "delete" in ops:
+            indexes += len(ops) * np.array([op == "delete" for op in ops])[indexes]
+        result: Ids = np.full(len(keys) + 1, -1, dtype=np.int64)
+        result[rids] = indexes
+        return result
+
+    def _changed(self, constraint: DenialConstraint) -> Ids:
+        """The rows in which a column of the rule has changed, or that have come or gone."""
+        table, outcome = self._announcer.table, self._outcome
+        same = [outcome.old[name] == table.columns[name].codes[outcome.old_rids] for name in constraint.columns]
+        unchanged = outcome.old_rids[np.logical_and.reduce(same)]
+        return np.concatenate([np.setdiff1d(outcome.new_rids, unchanged), outcome.gone])
 
     def of_pairs(self, t: Ids, u: Ids, constraint: DenialConstraint, op: str) -> Ids:
         """The index of the change that explains each pair best."""

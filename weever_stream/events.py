@@ -92,11 +92,12 @@ class BatchEvents:
         rank = self._announcer.table.rank
         order = np.lexsort((rank(t), rank(partner), index))
         kept: list[Ids] = []
-        omitted = {}
+        omitted, total = {}, 0
         for share in cut(order, np.flatnonzero(np.diff(index[order], prepend=-2))):
             kept.append(share[: constraint.max_pairs])
+            total += len(kept[-1])
             if len(share) > constraint.max_pairs:
-                omitted[sum(map(len, kept)) - 1] = len(share) - constraint.max_pairs
+                omitted[total - 1] = len(share) - constraint.max_pairs
         return np.concatenate(kept), omitted
 
     def _of_groups(self, constraint: DenialConstraint, change: Change) -> Iterator[Announced]:
