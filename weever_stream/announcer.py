@@ -50,7 +50,7 @@ def digest(head: str, t: str, u: str) -> str:
 
 
 class Announcer:
-    """Writes the events of a rule set; holds what stays the same from batch to batch."""
+    """Keys, ids and messages of a rule set's violations, in the form that events show them."""
 
     def __init__(self, rules: Rules, table: Table, redaction: Redaction) -> None:
         self.rules, self.table, self.redaction = rules, table, redaction

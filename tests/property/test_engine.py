@@ -335,9 +335,9 @@ class CrowdedMachine(EngineMachine):
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 TestEngine = EngineMachine.TestCase
-TestEngine.settings = settings(quick, max_examples=400, stateful_step_count=10)
+TestEngine.settings = settings(quick, max_examples=250, stateful_step_count=10)
 TestCrowded = CrowdedMachine.TestCase
-TestCrowded.settings = settings(quick, max_examples=100, stateful_step_count=6)
+TestCrowded.settings = settings(quick, max_examples=60, stateful_step_count=6)
 
 
 @st.composite
@@ -346,7 +346,7 @@ def feeds(draw: st.DrawFn, size: int = 8, most: int = 25) -> tuple[Rules, list[d
     return rules, draw(batches(rules, size, most)), draw(batches(rules, size, most))
 
 
-@settings(quick, max_examples=800)
+@settings(quick, max_examples=500)
 @given(feeds())
 def test_a_batch_equals_its_changes_one_by_one(feed: tuple[Rules, list[dict[str, Any]], list[dict[str, Any]]]) -> None:
     rules, first, second = feed
@@ -361,7 +361,7 @@ def test_a_batch_equals_its_changes_one_by_one(feed: tuple[Rules, list[dict[str,
     assert whole.counts() == single.counts()
 
 
-@settings(quick, max_examples=800)
+@settings(quick, max_examples=500)
 @given(feeds())
 def test_final_state_equals_the_oracle(feed: tuple[Rules, list[dict[str, Any]], list[dict[str, Any]]]) -> None:
     rules, first, second = feed
@@ -393,6 +393,6 @@ class MixedMachine(RefiningMachine):
 
 
 TestRefining = RefiningMachine.TestCase
-TestRefining.settings = settings(quick, max_examples=300, stateful_step_count=8)
+TestRefining.settings = settings(quick, max_examples=150, stateful_step_count=8)
 TestMixed = MixedMachine.TestCase
-TestMixed.settings = settings(quick, max_examples=200, stateful_step_count=8)
+TestMixed.settings = settings(quick, max_examples=150, stateful_step_count=8)

@@ -214,7 +214,7 @@ class SlotsMachine(RuleBasedStateMachine):
 
 
 TestSlots = SlotsMachine.TestCase
-TestSlots.settings = settings(max_examples=200, stateful_step_count=20, deadline=None)
+TestSlots.settings = settings(max_examples=100, stateful_step_count=20, deadline=None)
 
 POINT = st.tuples(*[st.sampled_from([None, -1.0, 0.0, 1.5, 2, 3, 2**53, 2**53 + 1, float("inf"), float("-inf")])] * 2)
 OPERATORS = st.sampled_from([Operator.LT, Operator.LE, Operator.GT, Operator.GE])
@@ -253,5 +253,5 @@ class PaperLTTreeMachine(IndexMachine):
 
 @pytest.mark.parametrize("machine", [LTTreeMachine, HashIndexMachine, PaperLTTreeMachine])
 def test_index_agrees_with_a_dict(machine: type[IndexMachine]) -> None:
-    relaxed = settings(max_examples=300, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
+    relaxed = settings(max_examples=150, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(machine, settings=relaxed)
